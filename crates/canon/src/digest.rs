@@ -1,0 +1,129 @@
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::Digest as _;
+use std::fmt;
+use std::str::FromStr;
+
+/// A SHA-256 digest. Written as 64 lower-case hex digits; [`Digest::prefixed`] and [`Digest::base64url`] give the
+/// other spellings that protocols use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+/// Why a text is no digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a SHA-256 digest in lower-case hex")]
+pub struct DigestError;
+
+impl Digest {
+    pub const ZERO: Self = Self([0; 32]);
+
+    /// SHA-256 of the bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(sha2::Sha256::digest(bytes).into())
+    }
+    /// SHA-256 of the parts, one after the other.
+    pub fn of_parts(parts: &[&[u8]]) -> Self {
+        let mut hash = sha2::Sha256::new();
+        for part in parts {
+            hash.update(part);
+        }
+        Self(hash.finalize().into())
+    }
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+    /// `sha256:` and hex.
+    pub fn prefixed(&self) -> String {
+        format!("sha256:{self}")
+    }
+    /// Unpadded base64url.
+    pub fn base64url(&self) -> String {
+        use base64::Engine;
+        base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(self.0)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = DigestError;
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        if text.len() != 64 || text.bytes().any(|b| b.is_ascii_uppercase()) {
+            return Err(DigestError);
+        }
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| DigestError)?;
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// 32 random bytes that hide what a commitment commits to. Written as 64 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Salt([u8; 32]);
+
+impl Salt {
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Salt(..)")
+    }
+}
+
+impl Serialize for Salt {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Digest(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Salt {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Digest::deserialize(deserializer).map(|digest| Self(digest.0))
+    }
+}
+
+/// A hiding commitment: HMAC-SHA256(salt, ASCII domain ‖ 0x00 ‖ canonical bytes of the value).
+pub fn commit(salt: &Salt, domain: &str, canonical: &[u8]) -> Digest {
+    use hmac::{KeyInit, Mac};
+    // A key shorter than the block is padded with zeros by definition (RFC 2104), so this cannot fail.
+    let mut block = [0_u8; 64];
+    for (to, from) in block.iter_mut().zip(salt.0) {
+        *to = from;
+    }
+    let mut mac = hmac::Hmac::<sha2::Sha256>::new(&block.into());
+    mac.update(domain.as_bytes());
+    mac.update(&[0]);
+    mac.update(canonical);
+    Digest(mac.finalize().into_bytes().into())
+}

@@ -1,0 +1,6 @@
+//! Records that cannot be rewritten: aggregates and their hash chains, RFC 9162 trees and proofs, C2SP
+//! checkpoints, witness cosignatures and tiles.
+
+pub mod aggregate;
+
+pub use aggregate::{Aggregate, Coded, Decision, Effect, Entry, Fault, Head, Payload, Pointer, StreamId, Who};
