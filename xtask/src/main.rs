@@ -1,1 +1,38 @@
-fn main() {}
+//! The project's own chores: `cargo xtask test`, `tidy`, `crash`, `fuzz`, `e2e`, `bench`.
+
+mod stages;
+mod tidy;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test"] => stages::test(),
+        ["test", "--list"] => stages::list(),
+        ["test", names @ ..] => stages::only(names),
+        ["tidy"] => tidy::run(),
+        ["crash", rest @ ..] => stages::crash(rest),
+        ["fuzz", rest @ ..] => stages::fuzz(rest),
+        ["bench", rest @ ..] => stages::bench(rest),
+        _ => Err(USAGE.to_owned()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+const USAGE: &str = "usage: cargo xtask <command>
+
+  test                 install what is needed, start what is needed, run every stage
+  test --list          the stages, in order
+  test STAGE...        only these stages
+  tidy                 the house rules: arrows between crates, pure cores, file sizes
+  crash [--rounds N]   kill -9 in a loop on both stores (200 rounds each)
+  fuzz [--seconds N]   every fuzz target for N seconds (10)
+  bench NAME           one of the load programs in bench/, in release";
