@@ -2,5 +2,9 @@
 //! checkpoints, witness cosignatures and tiles.
 
 pub mod aggregate;
+mod error;
+pub mod merkle;
+pub mod tiles;
 
 pub use aggregate::{Aggregate, Coded, Decision, Effect, Entry, Fault, Head, Payload, Pointer, StreamId, Who};
+pub use error::Error;
