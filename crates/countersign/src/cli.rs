@@ -1,0 +1,143 @@
+//! The command line: one definition for parsing, completions and the man page.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Agents act, people countersign, anyone can check.
+#[derive(Debug, Parser)]
+#[command(name = "countersign", version, about, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the server: rooms over MCP and HTTP, the console, the log
+    Serve(Serve),
+    /// Play a whole room between two scripted agents, over real MCP on this machine
+    Demo(Demo),
+    /// Check a proof without a server or a network
+    ///
+    /// Exit status: 0 valid, 1 refused, 2 unusable input.
+    Verify(Verify),
+    /// Print the canonical form (RFC 8785) of a JSON text
+    ///
+    /// A text that strict reading refuses: its code alone on standard error, exit status 2.
+    Canon(Canon),
+    /// Say what is configured, what is missing, and whether it works
+    Doctor(Setup),
+    /// The server's keys
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Rooms, seen by the operator of this server
+    #[command(subcommand)]
+    Room(Room),
+    /// Print a fresh one-time link that lets an owner enrol a passkey
+    Owner(Setup),
+    /// Verify everything that is stored: chains, payloads, numbering, log
+    Fsck(Setup),
+    /// Write a consistent copy of the store and its keys into a new folder
+    Backup(Backup),
+    /// Bring a copy back; refused if it would roll a published log back
+    Restore(Restore),
+    /// Print a completion script
+    Completions {
+        /// The shell it is for
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages into a folder
+    Man {
+        /// An existing folder
+        folder: PathBuf,
+    },
+}
+
+/// What every command that opens the store takes.
+#[derive(Debug, Clone, Args)]
+pub struct Setup {
+    /// The configuration file; without it, countersign.toml in this folder if there is one
+    #[arg(long, env = "COUNTERSIGN_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    #[command(flatten)]
+    pub setup: Setup,
+    /// Address to listen on, over the configuration
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// End when the room has ended, instead of leaving the console open
+    #[arg(long)]
+    pub exit: bool,
+    /// Address to listen on
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8787")]
+    pub listen: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// A room bundle, a brief, a ledger export or a checkpoint; - for standard input
+    pub file: PathBuf,
+    /// The keys you trust; without it a proof is only checked against the keys it carries
+    #[arg(long, value_name = "FILE")]
+    pub trust: Option<PathBuf>,
+    /// The whole report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Canon {
+    /// A file; - or nothing for standard input
+    pub file: Option<PathBuf>,
+    /// Print the SHA-256 of the canonical form in hex instead
+    #[arg(long)]
+    pub hash: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Keys {
+    /// The server's public keys, current and retired, as JWK
+    List(Setup),
+    /// A trust file for `countersign verify --trust`
+    Trust(Setup),
+    /// Make a new server key; the old one stays listed as retired
+    Rotate(Setup),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Room {
+    /// Every room, its status and its head
+    List(Setup),
+    /// Write a room's bundle: verifiable with public keys alone
+    Export {
+        #[command(flatten)]
+        setup: Setup,
+        room: String,
+        /// Where to; standard output without it
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Backup {
+    #[command(flatten)]
+    pub setup: Setup,
+    /// A folder that does not exist yet
+    pub folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Restore {
+    #[command(flatten)]
+    pub setup: Setup,
+    /// A folder that `countersign backup` wrote
+    pub folder: PathBuf,
+}
