@@ -42,8 +42,11 @@ impl Tile {
     /// The tile that holds a subtree's hashes in a tree of `size`, as wide as that tree lets it be.
     pub fn holding(node: Node, size: u64) -> Result<Self, Error> {
         let beyond = Error::IndexBeyondTree { index: node.index, size };
+        if size.checked_shr(u32::from(node.level)).is_none_or(|subtrees| node.index >= subtrees) {
+            return Err(beyond);
+        }
         let level = node.level / 8;
-        let first = node.index.checked_shl(u32::from(node.level % 8)).ok_or_else(|| beyond.clone())?;
+        let first = node.index << (node.level % 8);
         let index = first / u64::from(WIDTH);
         let at_level = size >> (u32::from(level) * 8).min(63);
         let width = at_level.saturating_sub(index * u64::from(WIDTH)).min(u64::from(WIDTH));
