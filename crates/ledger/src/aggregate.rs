@@ -192,6 +192,22 @@ pub trait Coded: std::error::Error {
     }
 }
 
+impl Coded for keys::Error {
+    fn code(&self) -> &'static str {
+        self.code.as_str()
+    }
+    fn who(&self) -> Who {
+        match self.code.fault() {
+            keys::Fault::Malformed => Who::Caller,
+            keys::Fault::Unproven => Who::Forbidden,
+            keys::Fault::Unavailable => Who::Unavailable,
+        }
+    }
+    fn place(&self) -> Option<String> {
+        (!self.place.is_empty()).then(|| self.place.clone())
+    }
+}
+
 /// Stored or presented data that breaks a rule of its format. Never the caller's wording, always ours or a forger's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code} at {place}")]
