@@ -5,7 +5,8 @@ use std::fmt;
 /// Canonical JSON text, embedded as it is: the `data` of an entry whose hash is over exactly these bytes.
 ///
 /// It can always be read again. What has a canonical form that the strict reader refuses (a whole float beyond
-/// 2^53 - 1, such as `1e20`) is refused here with [`crate::Code::IntRange`].
+/// 2^53 - 1, such as `1e20`) is refused: with [`crate::Code::IntRange`] by the functions below, with
+/// [`crate::Code::Shape`] inside a type that is read by [`crate::from_slice`].
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Raw(Box<str>);
 

@@ -6,4 +6,10 @@
     clippy::as_conversions
 )]
 
+mod cases;
+mod numbers;
+mod refusals;
+mod shapes;
+mod twin;
 mod vectors;
+mod writing;
