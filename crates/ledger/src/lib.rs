@@ -4,7 +4,10 @@
 pub mod aggregate;
 mod error;
 pub mod merkle;
+pub mod note;
 pub mod tiles;
 
-pub use aggregate::{Aggregate, Coded, Decision, Effect, Entry, Fault, Head, Payload, Pointer, StreamId, Who};
+pub use aggregate::{
+    Aggregate, Coded, Decision, Effect, Entry, Fault, Head, Payload, Pointer, StreamId, Who,
+};
 pub use error::Error;
