@@ -127,3 +127,42 @@ pub fn commit(salt: &Salt, domain: &str, canonical: &[u8]) -> Digest {
     mac.update(canonical);
     Digest(mac.finalize().into_bytes().into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FIPS 180-4, the one-block example.
+    const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    #[test]
+    fn a_digest_has_three_spellings_and_reads_one() {
+        let digest = Digest::of(b"abc");
+        assert_eq!(digest, Digest::of_parts(&[b"a", b"", b"bc"]));
+        assert_eq!(digest.to_string(), ABC);
+        assert_eq!(digest.prefixed(), format!("sha256:{ABC}"));
+        assert_eq!(digest.base64url(), "ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
+        let check = |text: &str, expected| assert_eq!(text.parse::<Digest>(), expected, "{text}");
+        check(ABC, Ok(digest));
+        check(&ABC.to_uppercase(), Err(DigestError));
+        check(&ABC[1..], Err(DigestError));
+        check(&format!("{ABC}0"), Err(DigestError));
+        check(&ABC.replace('b', "g"), Err(DigestError));
+        check(&digest.prefixed(), Err(DigestError));
+    }
+
+    /// The expected digest was made with Python's `hmac`.
+    #[test]
+    fn a_commitment_separates_domain_from_value() {
+        let mut bytes = [0; 32];
+        bytes.iter_mut().zip(0..).for_each(|(byte, at)| *byte = at);
+        let salt = Salt::from_bytes(bytes);
+        let commitment = commit(&salt, "pxp.card", br#"{"a":1}"#);
+        assert_eq!(
+            commitment.to_string(),
+            "550628b3b89ee902ed98311eef166c2e2ca238604e120e56b1e31c2ff1f948f5"
+        );
+        assert_ne!(commitment, commit(&Salt::from_bytes([0; 32]), "pxp.card", br#"{"a":1}"#));
+        assert_ne!(commit(&salt, "ab", b"c"), commit(&salt, "a", b"bc"));
+    }
+}

@@ -152,9 +152,10 @@ impl<'w> Serializer for &'w mut Writer {
     fn serialize_u128(self, value: u128) -> Result<(), Fault> {
         self.integer(value)
     }
-    /// By its shortest decimal, so 0.1 stays 0.1.
+    /// As the double of the same value. The shortest decimal of a single is not unique: 42362.3125 is as near to
+    /// 42362.312 as to 42362.313.
     fn serialize_f32(self, value: f32) -> Result<(), Fault> {
-        self.serialize_f64(value.to_string().parse().unwrap_or(f64::NAN))
+        self.serialize_f64(value.into())
     }
     fn serialize_f64(self, value: f64) -> Result<(), Fault> {
         if !value.is_finite() {

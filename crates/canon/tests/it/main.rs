@@ -7,8 +7,8 @@
 )]
 
 mod cases;
+mod depth;
 mod numbers;
-mod refusals;
 mod shapes;
 mod twin;
 mod vectors;

@@ -62,7 +62,7 @@ enum Shape {
     Unit,
     Newtype(Option<i32>),
     Tuple(u16, String),
-    Struct { zeta: f64, alpha: f32 },
+    Struct { zeta: f64, alpha: i64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,8 +82,7 @@ fn typed() -> impl Strategy<Value = Typed> {
         Just(Shape::Unit),
         any::<Option<i32>>().prop_map(Shape::Newtype),
         (any::<u16>(), text()).prop_map(|(number, text)| Shape::Tuple(number, text)),
-        (proptest::num::f64::NORMAL, proptest::num::f32::NORMAL)
-            .prop_map(|(zeta, alpha)| Shape::Struct { zeta, alpha }),
+        (proptest::num::f64::NORMAL, -MAX..=MAX).prop_map(|(zeta, alpha)| Shape::Struct { zeta, alpha }),
     ];
     let map = proptest::collection::btree_map(text(), any::<Option<bool>>(), 0..20);
     (proptest::collection::vec(shape, 0..5), map, any::<(char, u8)>(), any::<Vec<u8>>(), any::<Option<u8>>())

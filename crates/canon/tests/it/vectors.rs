@@ -7,20 +7,29 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 struct Vector {
     id: String,
-    input: String,
+    input: Option<String>,
+    input_hex: Option<String>,
     canonical: Option<String>,
     sha256: Option<Digest>,
     error: Option<String>,
+    place: Option<String>,
 }
 
 fn check(vector: &Vector) {
-    let Vector { id, input, canonical, sha256, error } = vector;
-    let written = canonicalize(input.as_bytes());
-    let parsed = parse(input.as_bytes());
+    let Vector { id, input, input_hex, canonical, sha256, error, place } = vector;
+    let input = match (input, input_hex) {
+        (Some(text), None) => text.clone().into_bytes(),
+        (None, Some(digits)) => hex::decode(digits).unwrap(),
+        _ => panic!("{id} has not exactly one input"),
+    };
+    let written = canonicalize(&input);
+    let parsed = parse(&input);
     match error {
         Some(code) => {
-            assert_eq!(written.unwrap_err().code.as_str(), code, "{id}");
-            assert_eq!(parsed.unwrap_err().code.as_str(), code, "{id}");
+            let refusal = written.unwrap_err();
+            assert_eq!(refusal.code.as_str(), code, "{id}");
+            assert_eq!(refusal.place, *place.as_ref().unwrap_or(&refusal.place), "{id}");
+            assert_eq!(parsed.unwrap_err(), refusal, "{id}");
         }
         None => {
             let written = written.unwrap();
@@ -40,4 +49,9 @@ fn check_file(text: &str, count: usize) {
 #[test]
 fn tracekit() {
     check_file(include_str!("../../../../vectors/canon/jcs.jsonl"), 167);
+}
+
+#[test]
+fn house() {
+    check_file(include_str!("../../../../vectors/canon/house.jsonl"), 121);
 }
