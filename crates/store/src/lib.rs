@@ -1,8 +1,11 @@
 //! The journal: durable streams, compare-and-append, an outbox in the same transaction, and watches.
 
 mod error;
+pub mod hub;
 pub mod journal;
 mod runtime;
+mod seal;
+pub mod sqlite;
 
 pub use error::{Error, StoreError};
 pub use journal::{
@@ -10,3 +13,5 @@ pub use journal::{
     Tile, leaf_data,
 };
 pub use runtime::{Executed, Once, Reply, Runtime};
+pub use seal::{DataKey, ServerKey};
+pub use sqlite::Sqlite;
