@@ -17,7 +17,12 @@ pub struct Jwk {
 impl Jwk {
     /// Reads exactly one strict JSON text.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        canon::from_slice::<Wire<'_>>(bytes).map_err(Error::json)?.key()
+        canon::from_slice::<Wire<'_>>(bytes)
+            .map_err(|error| match error.code {
+                canon::Code::Shape => Error { code: Code::BadJwk, ..Error::json(error) },
+                _ => Error::json(error),
+            })?
+            .key()
     }
 
     /// Canonical JSON.
@@ -63,7 +68,7 @@ impl Serialize for Jwk {
             kid: self.kid.as_deref().map(Cow::Borrowed),
             alg: self.alg.as_deref().map(Cow::Borrowed),
             r#use: None,
-            d: None,
+            d: false,
         }
         .serialize(serializer)
     }
@@ -92,14 +97,14 @@ struct Wire<'a> {
     alg: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "use", skip_serializing_if = "Option::is_none")]
     r#use: Option<Cow<'a, str>>,
-    /// Known only to be refused by name.
-    #[serde(default, skip_serializing)]
-    d: Option<serde::de::IgnoredAny>,
+    /// Whether there is one, whatever it is.
+    #[serde(default, skip_serializing, deserialize_with = "present")]
+    d: bool,
 }
 
 impl Wire<'_> {
     fn key(self) -> Result<Jwk, Error> {
-        if self.d.is_some() {
+        if self.d {
             return Err(Error::new(Code::PrivateJwk, "a private key where a public one belongs").at("/d"));
         }
         let x = text::from_base64url(self.x.as_bytes(), Code::BadJwk).map_err(|error| error.at("/x"))?;
@@ -134,4 +139,8 @@ fn coordinates(key: &p256::PublicKey) -> (String, String) {
     let point = key.to_sec1();
     let (x, y) = point.split_at(33);
     (text::base64url(x.get(1..).unwrap_or_default()), text::base64url(y))
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    serde::de::IgnoredAny::deserialize(deserializer).map(|_| true)
 }

@@ -72,7 +72,7 @@ pub struct Unverified<'a> {
     header: Header,
     payload: Vec<u8>,
     signed: &'a [u8],
-    signature: Signature,
+    signature: Vec<u8>,
 }
 
 /// A JWS that a key has signed under a profile.
@@ -82,7 +82,7 @@ pub struct Verified {
     payload: Vec<u8>,
 }
 
-/// Takes a JWS apart: three strict base64url parts, header and payload strict JSON objects, a signature of 64 bytes.
+/// Takes a JWS apart: three strict base64url parts, header and payload strict JSON objects.
 pub fn parse(bytes: &[u8]) -> Result<Unverified<'_>, Error> {
     let bad = |detail: &str| Error::new(Code::BadJws, detail);
     if bytes.len() > MAX_LENGTH {
@@ -103,8 +103,7 @@ pub fn parse(bytes: &[u8]) -> Result<Unverified<'_>, Error> {
         Value::Object(_) => {}
         _ => return Err(Error::new(Code::BadJson, "the payload is not an object").at("payload")),
     }
-    let signature =
-        Signature::from_slice(&decode(signature, "signature")?).map_err(|error| error.at("signature"))?;
+    let signature = decode(signature, "signature")?;
     Ok(Unverified { header, payload, signed, signature })
 }
 
@@ -144,7 +143,9 @@ impl Unverified<'_> {
     /// Header first, then the signature, so that an error names the first of the two that is wrong.
     pub fn verify(self, key: &PublicKey, profile: &Profile<'_>) -> Result<Verified, Error> {
         check_header(&self.header, key, profile)?;
-        key.verify(self.signed, &self.signature).map_err(|error| error.at("signature"))?;
+        Signature::from_slice(&self.signature)
+            .and_then(|signature| key.verify(self.signed, &signature))
+            .map_err(|error| error.at("signature"))?;
         Ok(Verified { header: self.header, payload: self.payload })
     }
 }
