@@ -50,6 +50,19 @@ impl fmt::Debug for StreamId {
     }
 }
 
+impl serde::Serialize for StreamId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for StreamId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// Where a chain ends: the number of its entries and the hash of the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {

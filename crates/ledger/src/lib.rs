@@ -3,6 +3,8 @@
 
 pub mod aggregate;
 mod error;
+pub mod export;
+pub mod log;
 pub mod merkle;
 pub mod note;
 pub mod tiles;

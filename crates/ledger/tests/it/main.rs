@@ -6,6 +6,7 @@
     clippy::as_conversions
 )]
 
+mod export;
 mod merkle;
 mod note;
 mod tiles;
