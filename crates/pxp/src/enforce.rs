@@ -1,0 +1,1 @@
+//! What the server does to an envelope before it is recorded.
