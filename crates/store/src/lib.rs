@@ -3,6 +3,7 @@
 mod error;
 pub mod hub;
 pub mod journal;
+pub mod postgres;
 mod runtime;
 mod seal;
 pub mod sqlite;
@@ -12,6 +13,7 @@ pub use journal::{
     Append, Claimed, Idempotency, Journal, Leaf, Lease, Outgoing, Published, Remembered, Stats, StreamAppend,
     Tile, leaf_data,
 };
+pub use postgres::Postgres;
 pub use runtime::{Executed, Once, Reply, Runtime};
 pub use seal::{DataKey, ServerKey};
 pub use sqlite::Sqlite;

@@ -1,0 +1,210 @@
+//! The leased sequencer: one process at a time writes many appends in one statement.
+//!
+//! Its lease decides who batches, never what is right: every append is compared in the database all the same.
+//! While this process does not hold it, and for what cannot be batched, appends go straight to the database.
+
+use super::error::Failure;
+use super::rows::{Columns, Prepared};
+use super::{leases, unreachable};
+use crate::{Lease, StoreError};
+use env::{Duration, Source};
+use sqlx::PgPool;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior};
+
+/// The name of its lease.
+pub const SEQUENCER: &str = "sequencer";
+
+/// How long a first append waits for others, as long as fewer have come than last time.
+const GATHER: std::time::Duration = std::time::Duration::from_micros(200);
+/// Appends a statement, at most.
+const BATCH: usize = 256;
+const LEASE: Duration = Duration::from_secs(6);
+const RENEW: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// What comes back of an append: itself, and how it went.
+pub(super) type Outcome = (Prepared, Result<(), Failure>);
+
+/// The way to the sequencer of this process.
+#[derive(Debug)]
+pub(super) struct Sequencer {
+    jobs: mpsc::UnboundedSender<Job>,
+    held: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Job {
+    prepared: Prepared,
+    reply: oneshot::Sender<Outcome>,
+}
+
+impl Sequencer {
+    /// Returns the handle and the task to run.
+    pub fn new(pool: PgPool) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (jobs, queue) = mpsc::unbounded_channel();
+        let held = Arc::new(AtomicBool::new(false));
+        let holder = env::System.env().id(20);
+        let task = Task {
+            pool,
+            queue,
+            waiting: VecDeque::new(),
+            held: Arc::clone(&held),
+            holder,
+            lease: None,
+            last: 1,
+        };
+        (Self { jobs, held }, task.run())
+    }
+
+    /// Whether this process holds the lease.
+    pub fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire)
+    }
+
+    /// Hands an append over. `Err` gives it back: nothing was done.
+    pub async fn append(&self, prepared: Prepared) -> Result<Outcome, Option<Prepared>> {
+        let (reply, outcome) = oneshot::channel();
+        self.jobs.send(Job { prepared, reply }).map_err(|lost| Some(lost.0.prepared))?;
+        outcome.await.map_err(|_| None)
+    }
+}
+
+struct Task {
+    pool: PgPool,
+    queue: mpsc::UnboundedReceiver<Job>,
+    /// Jobs put off because they collide with one in the batch before.
+    waiting: VecDeque<Job>,
+    held: Arc<AtomicBool>,
+    holder: String,
+    lease: Option<Lease>,
+    /// How many the last batch had.
+    last: usize,
+}
+
+impl Task {
+    async fn run(mut self) {
+        let mut renew = tokio::time::interval(RENEW);
+        renew.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            if !self.waiting.is_empty() {
+                self.write().await;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                _ = renew.tick() => self.renew().await,
+                job = self.queue.recv() => match job {
+                    Some(job) => {
+                        self.waiting.push_back(job);
+                        self.write().await;
+                    }
+                    None => break,
+                },
+            }
+        }
+        if let Some(lease) = self.lease.take() {
+            let _ = leases::release(&self.pool, &lease).await;
+        }
+    }
+
+    async fn renew(&mut self) {
+        let taken = leases::take(&self.pool, SEQUENCER, &self.holder, env::System.now(), LEASE).await;
+        // Without an answer the lease may be lost: then the next batch is refused, and nothing is.
+        if let Ok(lease) = taken {
+            self.hold(lease);
+        }
+    }
+
+    fn hold(&mut self, lease: Option<Lease>) {
+        self.held.store(lease.is_some(), Ordering::Release);
+        self.lease = lease;
+    }
+
+    async fn write(&mut self) {
+        let mut batch = self.gather().await;
+        self.last = batch.len();
+        // In byte order of the streams, as every append goes: none waits for another in a circle.
+        batch.sort_by(|a, b| first_stream(&a.prepared).cmp(&first_stream(&b.prepared)));
+        let (prepared, replies): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|job| (job.prepared, job.reply)).unzip();
+        let outcomes = self.write_batch(&prepared).await;
+        for ((prepared, reply), outcome) in prepared.into_iter().zip(replies).zip(outcomes) {
+            // Whoever asked may have gone; what was written stays.
+            let _ = reply.send((prepared, outcome));
+        }
+    }
+
+    /// Takes what waits, and what comes within [`GATHER`] while fewer have come than last time.
+    async fn gather(&mut self) -> Vec<Job> {
+        let until = Instant::now() + GATHER;
+        let mut claimed = HashSet::new();
+        let mut batch = Vec::new();
+        let mut put_off = VecDeque::new();
+        loop {
+            while batch.len() < BATCH {
+                let Some(job) = self.waiting.pop_front().or_else(|| self.queue.try_recv().ok()) else {
+                    break;
+                };
+                if job.prepared.claim(&mut claimed) { batch.push(job) } else { put_off.push_back(job) }
+            }
+            if batch.len() >= self.last.min(BATCH) || Instant::now() >= until {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        put_off.append(&mut self.waiting);
+        self.waiting = put_off;
+        batch
+    }
+
+    /// One outcome for each, in order.
+    async fn write_batch(&mut self, batch: &[Prepared]) -> Vec<Result<(), Failure>> {
+        let Some(lease) = self.lease.clone() else {
+            return batch.iter().map(|_| Err(fenced())).collect();
+        };
+        let mut connection = match self.pool.acquire().await {
+            Ok(connection) => connection,
+            Err(error) => {
+                let error = unreachable(error);
+                return batch.iter().map(|_| Err(Failure::Store(error.clone()))).collect();
+            }
+        };
+        let mut columns = Columns::default();
+        for prepared in batch {
+            columns.add(prepared);
+        }
+        match columns.batch(&mut connection, &lease).await {
+            Ok(refused) => {
+                let mut outcomes: Vec<Result<(), Failure>> = batch.iter().map(|_| Ok(())).collect();
+                for refusal in refused {
+                    if let Some(outcome) = outcomes.get_mut(refusal.place) {
+                        *outcome = Err(refusal.why);
+                    }
+                }
+                outcomes
+            }
+            Err(Failure::Store(StoreError::Unknown(said))) => {
+                let unknown = || Failure::Store(StoreError::Unknown(said.clone()));
+                batch.iter().map(|_| Err(unknown())).collect()
+            }
+            Err(Failure::Store(StoreError::Fenced(_))) => {
+                self.hold(None);
+                batch.iter().map(|_| Err(fenced())).collect()
+            }
+            // Rolled back, perhaps for the sake of one of them: each goes its own way.
+            Err(_) => batch.iter().map(|_| Err(fenced())).collect(),
+        }
+    }
+}
+
+/// Nothing was written: the append goes straight to the database.
+fn fenced() -> Failure {
+    Failure::Store(StoreError::Fenced(SEQUENCER.into()))
+}
+
+fn first_stream(prepared: &Prepared) -> Option<&ledger::StreamId> {
+    prepared.append.streams.first().map(|part| &part.stream)
+}
