@@ -1,1 +1,71 @@
+//! One entry for every proof the house issues: what is it, does it hold, and if not, why and where.
+//!
+//! Needs no server, no database and no network. What a proof is checked against is [`Trust`], the keys a verifier
+//! already has; without one, a file is checked against the keys it carries and the report says that they are not pinned.
 
+mod checkpoint;
+mod export;
+mod log;
+mod report;
+mod trust;
+
+pub use report::{Kind, Report, Verdict};
+pub use trust::{Trust, TrustError};
+
+use report::{Check, Stop};
+use std::io::{BufRead, Read};
+
+/// The longest file that is read whole, in bytes. A ledger export is streamed and has no such limit.
+pub const MAX_FILE: usize = 64 << 20;
+
+/// Checks a file given as bytes.
+pub fn verify(bytes: &[u8], trust: Option<&Trust>) -> Report {
+    verify_reader(bytes, trust)
+}
+
+/// Checks a file as it is read; of a ledger export only a few blocks are in memory at a time.
+pub fn verify_reader(mut reader: impl BufRead, trust: Option<&Trust>) -> Report {
+    let mut report = Report::new(trust.is_some());
+    let outcome = run(&mut reader, trust, &mut report);
+    report.conclude(outcome)
+}
+
+fn run(reader: &mut impl BufRead, trust: Option<&Trust>, report: &mut Report) -> Check {
+    let mut first = Vec::new();
+    take(reader, MAX_LINE, b'\n', &mut first)?;
+    if let Some(header) = export::header(&first) {
+        report.kind = Some(Kind::LedgerExport);
+        return export::check(header, reader, trust, report);
+    }
+    let limit = u64::try_from(MAX_FILE + 1).unwrap_or(u64::MAX);
+    reader.take(limit).read_to_end(&mut first).map_err(|error| Stop::unusable("unreadable", "", error))?;
+    if first.len() > MAX_FILE {
+        return Err(Stop::unusable("file_too_long", "", "the file is longer than 64 MiB"));
+    }
+    whole(&first, trust, report)
+}
+
+fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
+    if checkpoint::looks_like(bytes) {
+        report.kind = Some(Kind::Checkpoint);
+        return checkpoint::check(bytes, trust, report);
+    }
+    let value = canon::parse(bytes).map_err(|error| Stop::unusable_json(&error))?;
+    match value.get("type").and_then(canon::Value::as_str) {
+        _ => Err(Stop::unusable("unknown_kind", "/type", "no proof this verifier knows")),
+    }
+}
+
+/// The longest line of an export, in bytes.
+const MAX_LINE: usize = 1 << 20;
+
+/// Reads up to and including `end`, at most `limit` bytes; what is longer is left unread.
+fn take(reader: &mut impl BufRead, limit: usize, end: u8, into: &mut Vec<u8>) -> Check {
+    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+    reader
+        .by_ref()
+        .take(limit)
+        .read_until(end, into)
+        .map_err(|error| Stop::unusable("unreadable", "", error))?;
+    Ok(())
+}

@@ -1,0 +1,125 @@
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A room with its payloads, its brief and the keys to check them.
+    RoomBundle,
+    /// A decision brief under its server's signature.
+    Brief,
+    /// A stream as JSON Lines.
+    LedgerExport,
+    /// A C2SP checkpoint of a log.
+    Checkpoint,
+}
+
+/// The answer, and the exit code that says it (D9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// 0: every check passed.
+    Valid,
+    /// 1: the file says what it is, and it does not hold.
+    Refused,
+    /// 2: no proof at all: unreadable, not strict JSON, of no known kind, or without the trust it needs.
+    Unusable,
+}
+
+impl Verdict {
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Valid => 0,
+            Self::Refused => 1,
+            Self::Unusable => 2,
+        }
+    }
+}
+
+/// What a verifier found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    pub verdict: Verdict,
+    pub kind: Option<Kind>,
+    /// Why it is not valid: a stable word. Absent where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
+    /// Where: a JSON Pointer, `entry N`, or `byte N`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// The same for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Whether the keys came from the verifier. If not, the file vouches for itself: it is whole, but anyone may have
+    /// made it.
+    pub pinned: bool,
+    /// What was read and checked, for display: names are stable, values are text.
+    pub facts: BTreeMap<&'static str, String>,
+}
+
+impl Report {
+    pub(crate) const fn new(pinned: bool) -> Self {
+        Self {
+            verdict: Verdict::Valid,
+            kind: None,
+            code: None,
+            place: None,
+            detail: None,
+            pinned,
+            facts: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn fact(&mut self, name: &'static str, value: impl fmt::Display) {
+        self.facts.insert(name, value.to_string());
+    }
+
+    pub(crate) fn conclude(mut self, outcome: Check) -> Self {
+        if let Err(stop) = outcome {
+            self.verdict = stop.verdict;
+            self.code = Some(stop.code);
+            self.place = Some(stop.place).filter(|place| !place.is_empty());
+            self.detail = Some(stop.detail);
+        }
+        self
+    }
+}
+
+pub(crate) type Check<T = ()> = Result<T, Stop>;
+
+/// The first failure ends the check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stop {
+    verdict: Verdict,
+    code: &'static str,
+    place: String,
+    detail: String,
+}
+
+impl Stop {
+    pub(crate) fn refused(code: &'static str, place: impl fmt::Display, detail: impl fmt::Display) -> Self {
+        Self { verdict: Verdict::Refused, code, place: place.to_string(), detail: detail.to_string() }
+    }
+
+    pub(crate) fn unusable(code: &'static str, place: impl fmt::Display, detail: impl fmt::Display) -> Self {
+        Self { verdict: Verdict::Unusable, ..Self::refused(code, place, detail) }
+    }
+
+    /// Not strict JSON.
+    pub(crate) fn unusable_json(error: &canon::Error) -> Self {
+        Self::unusable(error.code.as_str(), &error.place, &error.detail)
+    }
+
+    /// Strict JSON of a known kind, and not of its closed shape.
+    pub(crate) fn shape(error: &canon::Error) -> Self {
+        Self::refused(error.code.as_str(), &error.place, &error.detail)
+    }
+
+    /// A failure of the ledger's own checks, at `place` unless it knows better.
+    pub(crate) fn ledger(error: &ledger::Error, place: &str) -> Self {
+        use ledger::Coded;
+        Self::refused(error.code(), place, error)
+    }
+}

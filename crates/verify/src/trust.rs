@@ -1,0 +1,98 @@
+use keys::PublicKey;
+use ledger::note::{Pins, VerifierKey};
+use ledger::{Coded, Who};
+use serde::Deserialize;
+
+/// The keys a verifier already has.
+///
+/// As a file: `{"servers":[JWK], "logs":[vkey], "witnesses":[vkey], "witnesses_required":n, "origins":[origin]}`, strict
+/// JSON, every member optional, no other.
+#[derive(Debug, Clone, Default)]
+pub struct Trust {
+    /// Servers whose heads are believed. Empty: none is.
+    pub(crate) servers: Vec<PublicKey>,
+    /// Where passkeys may have signed. Empty: anywhere the record itself says.
+    pub(crate) origins: Vec<String>,
+    pub(crate) pins: Pins,
+    logs: usize,
+    witnesses_required: usize,
+}
+
+/// Why a trust file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("trust file refused ({code}): {detail}")]
+pub struct TrustError {
+    code: &'static str,
+    place: String,
+    detail: String,
+}
+
+impl Trust {
+    pub fn parse(bytes: &[u8]) -> Result<Self, TrustError> {
+        let wire: Wire = canon::from_slice(bytes).map_err(|error| TrustError {
+            code: error.code.as_str(),
+            place: error.place,
+            detail: error.detail,
+        })?;
+        let keys = |keys: &[String], list: &str| {
+            keys.iter()
+                .enumerate()
+                .map(|(index, key)| {
+                    key.parse().map_err(|error| ledger_error(&error, format!("/{list}/{index}")))
+                })
+                .collect::<Result<Vec<VerifierKey>, _>>()
+        };
+        let logs = keys(&wire.logs, "logs")?;
+        let witnesses = keys(&wire.witnesses, "witnesses")?;
+        let pins = Pins::new(logs, witnesses, wire.witnesses_required)
+            .map_err(|error| ledger_error(&error, String::new()))?;
+        Ok(Self {
+            servers: wire.servers,
+            origins: wire.origins,
+            pins,
+            logs: wire.logs.len(),
+            witnesses_required: wire.witnesses_required,
+        })
+    }
+
+    /// Whether any log's key is known.
+    pub(crate) const fn pins_logs(&self) -> bool {
+        self.logs > 0
+    }
+
+    /// Whether a proof without a place in a witnessed log is refused.
+    pub(crate) const fn requires_log(&self) -> bool {
+        self.witnesses_required > 0
+    }
+}
+
+impl Coded for TrustError {
+    fn code(&self) -> &'static str {
+        self.code
+    }
+    fn who(&self) -> Who {
+        Who::Caller
+    }
+    fn place(&self) -> Option<String> {
+        Some(self.place.clone()).filter(|place| !place.is_empty())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    #[serde(default)]
+    servers: Vec<PublicKey>,
+    #[serde(default)]
+    logs: Vec<String>,
+    #[serde(default)]
+    witnesses: Vec<String>,
+    #[serde(default)]
+    witnesses_required: usize,
+    #[serde(default)]
+    origins: Vec<String>,
+}
+
+fn ledger_error(error: &ledger::Error, place: String) -> TrustError {
+    TrustError { code: error.code(), place, detail: error.to_string() }
+}
