@@ -1,17 +1,46 @@
-use crate::{Accepts, Evidence};
+use crate::{Accepts, Evidence, Statement};
 use canon::Digest;
 use env::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// An organization: whose people answer, and between which nothing is shared. `[a-z0-9-]{1,40}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OrgId(pub String);
 
+impl OrgId {
+    /// Whether the id is spelled as ids are.
+    pub fn is_valid(&self) -> bool {
+        (1..=40).contains(&self.0.len())
+            && self.0.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    }
+}
+
+impl fmt::Display for OrgId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// A person in an organization. `[a-z0-9]{1,40}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MemberId(pub String);
+
+impl MemberId {
+    /// Whether the id is spelled as ids are.
+    pub fn is_valid(&self) -> bool {
+        (1..=40).contains(&self.0.len())
+            && self.0.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    }
+}
+
+impl fmt::Display for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// Who may answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +48,7 @@ pub struct MemberId(pub String);
 pub enum Audience {
     /// Exactly this person (or whom they have delegated to).
     Member { org: OrgId, member: MemberId },
-    /// Any member of the organization with the approver role.
+    /// Any member of the organization with the approver role (or whom such a member has delegated to).
     Approvers { org: OrgId },
     /// Whoever holds a one-time credential of the stream itself (a room's principal link, for people without an account).
     Holder { stream: String, role: String },
@@ -38,7 +67,33 @@ pub struct Ask {
     pub audience: Audience,
     pub accepts: Accepts,
     pub asked_at: Timestamp,
+    /// The first instant at which no answer is taken any more.
     pub expires_at: Option<Timestamp>,
+}
+
+impl Ask {
+    /// SHA-256 of the brief's canonical bytes: what the person was shown.
+    pub fn brief_hash(&self) -> Digest {
+        self.brief.hash()
+    }
+
+    /// What a person's key signs to give this decision, this body and this nonce as the answer to this ask.
+    pub fn statement(&self, decision: Decided, body: Option<&str>, nonce: &str) -> Statement {
+        Statement {
+            v: Statement::VERSION,
+            ask_id: self.id.clone(),
+            action_hash: self.action_hash,
+            brief_hash: self.brief_hash(),
+            decision,
+            answer_hash: body.map(|body| Digest::of(body.as_bytes())),
+            nonce: nonce.to_owned(),
+        }
+    }
+
+    /// No answer is taken from `expires_at` on.
+    pub fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| now >= end)
+    }
 }
 
 /// What the person reads, built by a pure function. Its hash is what they sign.
@@ -51,6 +106,13 @@ pub struct Brief {
     /// Look-alikes, hidden characters, unverified facts: shown above everything else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+impl Brief {
+    /// SHA-256 of the canonical bytes.
+    pub fn hash(&self) -> Digest {
+        digest(self)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +161,17 @@ pub struct Answer {
     /// is SHA-256 of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
+    /// Chosen for this one answer: 16 to 64 characters of `[A-Za-z0-9_-]`.
     pub nonce: String,
+    /// The member who answers; `None` for the holder of a stream's own credential.
     pub by: Option<MemberId>,
     pub evidence: Evidence,
+}
+
+/// SHA-256 of the canonical bytes of a value that holds nothing but texts, digests, small integers and lists.
+pub(crate) fn digest<T: Serialize>(value: &T) -> Digest {
+    // INVARIANT: such a value always has a canonical form, so this does not fail.
+    #[expect(clippy::expect_used, reason = "texts and digests always have a canonical form")]
+    let bytes = canon::to_vec(value).expect("a value of texts has a canonical form");
+    Digest::of(&bytes)
 }
