@@ -101,7 +101,8 @@ pub fn proves(
             let assertion =
                 Assertion::from_base64url(credential_id, authenticator_data, client_data_json, signature);
             let credential = passkey.credential().map_err(refused)?;
-            site.verify(&Challenge::from(*statement_hash), &credential, &assertion.map_err(refused)?)
+            site.relying_party()
+                .verify(&Challenge::from(*statement_hash), &credential, &assertion.map_err(refused)?)
                 .map_err(refused)?;
             Ok(credential_id.clone())
         }

@@ -19,5 +19,5 @@ pub use error::Refusal;
 pub use evidence::{Accepts, Evidence, EvidenceKind, Statement};
 pub use inbox::{Waiting, inbox};
 pub use people::{NotifyTarget, Organization};
-pub use person::{Credentials, Passkey, Person, PlainKey, Power, Right, Role, may};
+pub use person::{Credentials, Passkey, Person, PlainKey, Power, Right, Role, Site, may};
 pub use text::Suspicion;

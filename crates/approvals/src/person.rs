@@ -1,7 +1,7 @@
 use crate::{Audience, MemberId, OrgId};
 use env::Timestamp;
 use keys::PublicKey;
-use keys::webauthn::{Attestation, Credential, RelyingParty};
+use keys::webauthn::{Attestation, Credential, RelyingParty, Verification};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -181,7 +181,7 @@ pub struct Credentials {
     pub passkeys: Vec<Passkey>,
     pub plain_keys: Vec<PlainKey>,
     /// The site for which passkeys sign; without one a passkey proves nothing.
-    pub site: Option<RelyingParty>,
+    pub site: Option<Site>,
     /// The public name of the web session the caller has just verified.
     pub session: Option<String>,
     /// The public name of the agent credential the caller has just verified.
@@ -192,5 +192,24 @@ impl Credentials {
     /// A person without any credential yet.
     pub const fn of(person: Person) -> Self {
         Self { person, passkeys: Vec::new(), plain_keys: Vec::new(), site: None, session: None, agent: None }
+    }
+}
+
+/// A relying party in the words of WebAuthn. Answers need an authenticator that knew who pressed its button.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The relying party id: a host without a port.
+    pub id: String,
+    /// Exact origins, e.g. `https://countersign.example`.
+    pub origins: Vec<String>,
+}
+
+impl Site {
+    pub fn relying_party(&self) -> RelyingParty {
+        RelyingParty {
+            id: self.id.clone(),
+            origins: self.origins.clone(),
+            verification: Verification::Required,
+        }
     }
 }

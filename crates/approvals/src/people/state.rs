@@ -1,9 +1,8 @@
 use super::wire::{NotifyTarget, Quiet, Target};
 use super::{AGENT_KEY_IDLE, By};
-use crate::{Credentials, MemberId, OrgId, Passkey, Person, Power, Refusal, Role, may};
+use crate::{Credentials, MemberId, OrgId, Passkey, Person, Power, Refusal, Role, Site, may};
 use env::Timestamp;
 use keys::SecretHash;
-use keys::webauthn::RelyingParty;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What an organization's chain folds to.
@@ -146,7 +145,7 @@ impl State {
     pub fn credentials(
         &self,
         id: &MemberId,
-        site: Option<RelyingParty>,
+        site: Option<Site>,
         now: Timestamp,
     ) -> Result<Credentials, Refusal> {
         let person = self.person(id, now)?;
