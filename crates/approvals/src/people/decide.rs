@@ -167,7 +167,7 @@ fn enrol(
         invite: used,
         recovery,
     });
-    out.tell(&member, "A passkey was added to your account");
+    out.tell(state, &member, "A passkey was added to your account");
     Ok(out.reply(Reply::Member { member }))
 }
 
@@ -223,7 +223,7 @@ fn spend_code(state: &State, code: &Revealed, env: &mut Env) -> Decided {
     let member = found.ok_or(Refusal::CodeUnknown)?;
     let mut out = Facts::new(env);
     out.fact(Fact::CodeSpent { member: member.clone(), code: hash });
-    out.tell(member, "A recovery code of yours was used");
+    out.tell(state, member, "A recovery code of yours was used");
     let reply = out.invite(env, By::Member(member.clone()), member.clone(), RECOVERY_LIFE, true);
     Ok(out.reply(reply))
 }
@@ -248,7 +248,7 @@ fn vouch(state: &State, by: &By, member: &MemberId, env: &mut Env) -> Decided {
     let missing = state.quorum(member).saturating_sub(standing.saturating_add(1));
     let mut out = Facts::new(env);
     out.fact(Fact::RecoveryVouched { by: admin.clone(), member: member.clone() });
-    out.tell(member, "An admin vouched for the recovery of your account");
+    out.tell(state, member, "An admin vouched for the recovery of your account");
     if missing > 0 {
         return Ok(out.reply(Reply::Vouched { missing }));
     }
@@ -266,7 +266,7 @@ fn delegate(state: &State, by: &By, to: &MemberId, until: Timestamp, env: &mut E
     }
     let mut out = Facts::new(env);
     out.fact(Fact::Delegated { member: member.clone(), to: to.clone(), until });
-    out.tell(to, "Somebody asks you to answer for them");
+    out.tell(state, to, "Somebody asks you to answer for them");
     Ok(out.reply(Reply::Done))
 }
 
@@ -470,9 +470,11 @@ impl Facts {
         Reply::Invite { member, secret, expires_at }
     }
 
-    fn tell(&mut self, member: &MemberId, title: &str) {
+    /// An effect names a member as `org/member`.
+    fn tell(&mut self, state: &State, member: &MemberId, title: &str) {
+        let org = state.org.as_ref().map_or("", |org| &org.0);
         self.effects.push(Effect::Notify {
-            member: member.0.clone(),
+            member: format!("{org}/{member}"),
             title: title.to_owned(),
             link: ACCOUNT.to_owned(),
         });
