@@ -1,0 +1,144 @@
+// @ts-check
+/**
+ * The second verifier: what crate `verify` answers, written apart from it. Runs in browsers and in Node 20 or later;
+ * nothing leaves the machine.
+ */
+
+import { CanonError, parse } from './canon.js';
+import { TYPE as EXPORT, checkExport } from './export.js';
+import { witnesses } from './log.js';
+import { parseNote, parseVkey, pins, verifyNote } from './note.js';
+import { Refusal } from './refusal.js';
+import { array, natural, object, orElse, publicKeyOf, text } from './shape.js';
+import { hex } from './sha256.js';
+
+/**
+ * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins}} Trust
+ * @typedef {{verdict: 'valid' | 'refused' | 'unusable', kind: string | null, code?: string, place?: string,
+ *   detail?: string, pinned: boolean, facts: Record<string, string>}} Report
+ */
+
+const MAX_FILE = 64 << 20;
+const MAX_LINE = 1 << 20;
+
+const TRUST = object({
+  servers: orElse(array(publicKeyOf), []),
+  logs: orElse(array(text), []),
+  witnesses: orElse(array(text), []),
+  witnesses_required: orElse(natural, 0),
+  origins: orElse(array(text), []),
+});
+
+/**
+ * The keys a verifier already has, from a trust file. Throws a {@link Refusal} where it cannot be used.
+ * @param {Uint8Array} bytes
+ * @returns {Trust}
+ */
+export function parseTrust(bytes) {
+  const file = TRUST.read(strict(bytes));
+  const keys = (/** @type {string} */ list) =>
+    file[list].map((/** @type {string} */ key, /** @type {number} */ index) =>
+      Refusal.at(`/${list}/${index}`, () => parseVkey(key)),
+    );
+  return {
+    servers: file.servers,
+    origins: file.origins,
+    pins: pins(keys('logs'), keys('witnesses'), file.witnesses_required),
+  };
+}
+
+/**
+ * What is this file, does it hold, and if not, why and where.
+ * @param {Uint8Array} bytes
+ * @param {Trust} [trust]
+ * @returns {Promise<Report>}
+ */
+export async function verify(bytes, trust) {
+  /** @type {Report} */
+  const report = { verdict: 'valid', kind: null, pinned: trust !== undefined, facts: {} };
+  try {
+    await run(bytes, trust, report);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    report.verdict = error.verdict;
+    report.code = error.code;
+    if (error.place) report.place = error.place;
+    report.detail = error.detail;
+  }
+  return report;
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {Trust | undefined} trust
+ * @param {Report} report
+ */
+async function run(bytes, trust, report) {
+  const header = exportHeader(bytes);
+  if (header) {
+    report.kind = 'ledger_export';
+    return checkExport(header.value, bytes.subarray(header.length), trust, report.facts);
+  }
+  if (bytes.length > MAX_FILE) {
+    throw new Refusal('file_too_long', '', 'the file is longer than 64 MiB', 'unusable');
+  }
+  if (isNote(bytes)) {
+    report.kind = 'checkpoint';
+    return checkCheckpoint(bytes, trust, report.facts);
+  }
+  strict(bytes);
+  throw new Refusal('unknown_kind', '/type', 'no proof this verifier knows', 'unusable');
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {Trust | undefined} trust
+ * @param {Record<string, string>} facts
+ */
+async function checkCheckpoint(bytes, trust, facts) {
+  const note = parseNote(bytes);
+  facts.origin = note.checkpoint.origin;
+  facts.size = String(note.checkpoint.size);
+  facts.root = hex(note.checkpoint.root);
+  if (!trust) {
+    throw new Refusal('trust_missing', '', 'a checkpoint is checked with the keys of a trust file', 'unusable');
+  }
+  facts.witnesses = witnesses(await verifyNote(note, trust.pins));
+}
+
+/**
+ * The first line, if it is the header of an export.
+ * @param {Uint8Array} bytes
+ */
+function exportHeader(bytes) {
+  const end = bytes.subarray(0, MAX_LINE).indexOf(10);
+  if (end < 0) return undefined;
+  try {
+    const value = parse(bytes.subarray(0, end));
+    return value instanceof Map && value.get('type') === EXPORT ? { value, length: end + 1 } : undefined;
+  } catch (error) {
+    if (error instanceof CanonError) return undefined;
+    throw error;
+  }
+}
+
+/** @param {Uint8Array} bytes */
+function isNote(bytes) {
+  const dash = new TextEncoder().encode('\n\n— ');
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) {
+    if (dash.every((byte, i) => bytes[at + i] === byte)) return true;
+  }
+  return false;
+}
+
+/**
+ * Strict JSON, or unusable.
+ * @param {Uint8Array} bytes
+ */
+function strict(bytes) {
+  try {
+    return parse(bytes);
+  } catch (error) {
+    throw error instanceof CanonError ? new Refusal(error.code, error.place, error.message, 'unusable') : error;
+  }
+}
