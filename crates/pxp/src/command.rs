@@ -2,7 +2,7 @@
 
 use crate::wire::{AnswerInput, CardInput, EnvelopeInput, Source};
 use crate::{ClaimId, ClauseRef, Flag, QuestionId, RoomId, SeatId, ShareId, Status};
-use approvals::{Audience, Evidence, EvidenceKind, MemberId, OrgId, Passkey};
+use approvals::{Audience, Evidence, EvidenceKind, MemberId, OrgId, Passkey, Site};
 use canon::Digest;
 use env::Timestamp;
 use keys::PublicKey;
@@ -206,27 +206,6 @@ pub struct Proof {
     /// For a passkey: the site it signed for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<Site>,
-}
-
-/// The site a passkey signed for, in the words of WebAuthn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Site {
-    /// The relying party id: a domain.
-    pub id: String,
-    /// Exact origins.
-    pub origins: Vec<String>,
-}
-
-impl Site {
-    /// The relying party; whether the user had to be verified was the caller's policy when it took the answer.
-    pub fn relying_party(&self) -> keys::webauthn::RelyingParty {
-        keys::webauthn::RelyingParty {
-            id: self.id.clone(),
-            origins: self.origins.clone(),
-            verification: keys::webauthn::Verification::Preferred,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -53,6 +53,8 @@ pub enum Refusal {
     WrongPerson,
     #[error("this room does not accept that evidence of an answer")]
     EvidenceNotAccepted,
+    #[error("the evidence is for another statement")]
+    StatementMismatch,
 
     // The state of the room.
     #[error("the room exists")]
@@ -137,6 +139,7 @@ impl Coded for Refusal {
             Self::BadKey { .. } => "bad_key",
             Self::WrongPerson => "wrong_person",
             Self::EvidenceNotAccepted => "evidence_not_accepted",
+            Self::StatementMismatch => "statement_mismatch",
             Self::RoomExists => "room_exists",
             Self::Paused => "paused",
             Self::RoomEnded { .. } => "room_ended",
@@ -191,6 +194,7 @@ impl Coded for Refusal {
             | Self::BadSignature
             | Self::WrongPerson
             | Self::EvidenceNotAccepted
+            | Self::StatementMismatch
             | Self::DeniedByPrincipal => Who::Forbidden,
             Self::UnreviewedClaims { .. }
             | Self::RoomExists

@@ -226,11 +226,7 @@ fn sent(state: &mut State, envelope: &Envelope, at: Timestamp) {
             source: claim.source.clone(),
             touches: claim.touches.clone(),
             restates: claim.restates.clone(),
-            verified: match claim.origin {
-                Origin::Stated => true,
-                Origin::Sourced => claim.source.is_some(),
-                Origin::Assumed => false,
-            },
+            verified: claim.origin == Origin::Stated || claim.source.is_some(),
             reviews: Vec::new(),
             settled: None,
         });

@@ -1,0 +1,263 @@
+//! An envelope: who may send it, what enforcement makes of it, and what it brings about, in one append.
+
+use super::Draft;
+use crate::command::{Actor, Driver, Reply, Send, Sent};
+use crate::enforce::{self, Applied};
+use crate::envelope::{CommittedInput, Envelope, Escalation, From, Speaker, question_commitment};
+use crate::event::{
+    AcceptedBy, Agreement, Body, EnvelopeSent, Escalated, QuestionBody, Recorded, Reviewed, TurnLimit,
+};
+use crate::state::{Phase, State};
+use crate::wire::{self, Status, most};
+use crate::{QuestionId, Refusal, SeatId};
+use canon::Salt;
+use keys::Signature;
+
+pub(crate) fn send(draft: &mut Draft<'_>, send: &Send) -> Result<Reply, Refusal> {
+    let seat = send.seat;
+    may_send(draft, send)?;
+    if let Some(id) = &send.msg_id {
+        wire::name("/msg_id", id, most::MESSAGE_ID)?;
+        if let Some(sent) = repeated(&draft.state, send, id)? {
+            return Ok(Reply::Sent(sent));
+        }
+    }
+    has_the_turn(&draft.state, seat)?;
+    send.envelope.check()?;
+    let salt = send.envelope.escalation.as_ref().and_then(|asked| asked.salt);
+    let input = CommittedInput::of(&send.envelope, &salt.unwrap_or(Salt::from_bytes(draft.env.bytes32())))?;
+    check_signature(&draft.state, send, &input)?;
+
+    let applied = enforce::apply(&draft.state, seat, &send.envelope, draft.now())?;
+    let question = asked(draft, &applied, salt)?;
+    let input = match &question {
+        // The recorded input carries the commitment of the question as it was recorded.
+        Some(question) => CommittedInput::of(&send.envelope, &question.body.salt)?,
+        None => input,
+    };
+    let envelope = envelope(&draft.state, seat, &send.envelope.message, &applied, question.as_ref())?;
+    record(draft, send, envelope, input)?;
+    match question {
+        Some(question) => escalate(draft, seat, question, &applied)?,
+        None => advance(draft, &applied)?,
+    }
+    Ok(Reply::Sent(reply(&draft.state, draft.state.envelopes.last(), false)?))
+}
+
+struct Asking {
+    id: QuestionId,
+    body: QuestionBody,
+}
+
+fn may_send(draft: &Draft<'_>, send: &Send) -> Result<(), Refusal> {
+    let seat = draft.seat(send.seat)?;
+    match (&send.actor, seat.driver) {
+        (Actor::Seat { seat: own }, Driver::External) if *own == send.seat => Ok(()),
+        (Actor::Server, Driver::BuiltIn) => Ok(()),
+        _ => Err(Refusal::NotPermitted),
+    }
+}
+
+fn has_the_turn(state: &State, seat: SeatId) -> Result<(), Refusal> {
+    match &state.phase {
+        Phase::Drafting => Err(Refusal::Drafting),
+        Phase::Ended(outcome) => Err(Refusal::RoomEnded { outcome: outcome.word().to_owned() }),
+        Phase::Awaiting(id) => {
+            Err(Refusal::AwaitingAnswer { seat: state.question(id).map_or(seat, |question| question.seat) })
+        }
+        Phase::Negotiating => match state.turn {
+            Some(turn) if turn != seat => Err(Refusal::NotYourTurn { turn }),
+            _ => Ok(()),
+        },
+    }
+}
+
+/// The answer given before, where this seat has sent this very message before (W-21).
+fn repeated(state: &State, send: &Send, id: &str) -> Result<Option<Sent>, Refusal> {
+    let Some(message) = state.messages.get(&(send.seat, id.to_owned())) else { return Ok(None) };
+    let asked = state.questions.iter().find(|question| question.seq == message.seq);
+    let salt = asked.and_then(|question| question.body.as_ref()).map(|body| body.salt);
+    let again = CommittedInput::of(&send.envelope, &salt.unwrap_or(Salt::from_bytes([0; 32])))?;
+    if message.input.as_ref() != Some(&again) {
+        return Err(Refusal::IdempotencyConflict);
+    }
+    let envelope = state.envelopes.iter().find(|envelope| envelope.seq == message.seq);
+    reply(state, envelope, true).map(Some)
+}
+
+/// D22: a seat with a key signs every envelope; a seat without one signs none.
+fn check_signature(state: &State, send: &Send, input: &CommittedInput) -> Result<(), Refusal> {
+    let Some(key) = state.seat(send.seat).and_then(|seat| seat.key) else {
+        return match send.signature {
+            None => Ok(()),
+            Some(_) => Err(Refusal::BadSignature),
+        };
+    };
+    if send.envelope.escalation.as_ref().is_some_and(|asked| asked.salt.is_none()) {
+        return Err(Refusal::SaltRequired);
+    }
+    let (Some(signature), Some(id), Some(room)) = (&send.signature, &send.msg_id, state.id()) else {
+        return Err(Refusal::SignatureRequired);
+    };
+    let signature = Signature::from_base64url(signature).map_err(|_| Refusal::BadSignature)?;
+    let hash = input.signing_hash(room, send.seat, id)?;
+    key.verify(hash.as_bytes(), &signature).map_err(|_| Refusal::BadSignature)
+}
+
+/// The question this envelope asks, with the words its principal reads.
+fn asked(draft: &mut Draft<'_>, applied: &Applied, salt: Option<Salt>) -> Result<Option<Asking>, Refusal> {
+    let Some(asked) = &applied.question else { return Ok(None) };
+    let id = QuestionId::nth(draft.state.questions.len() + 1);
+    let salt = salt.unwrap_or(Salt::from_bytes(draft.env.bytes32()));
+    let body = QuestionBody {
+        question: asked.question.clone(),
+        reason: asked.reason.clone(),
+        reasons: applied.reasons.clone(),
+        salt,
+    };
+    Ok(Some(Asking { id, body }))
+}
+
+fn envelope(
+    state: &State,
+    id: SeatId,
+    message: &str,
+    applied: &Applied,
+    question: Option<&Asking>,
+) -> Result<Envelope, Refusal> {
+    let gone = || Refusal::Bug("a seat without room or card has the turn".to_owned());
+    let seat = state.seat(id).ok_or_else(gone)?;
+    let room = state.id().ok_or_else(gone)?.clone();
+    let intent_hash = seat.card_hash.ok_or_else(gone)?;
+    let seq = enforce::next_seq(state);
+    let offer_hash = match &applied.proposal {
+        Some(proposal) => Some(proposal.offer_hash(&room, seq, id, intent_hash)?),
+        None => None,
+    };
+    let proposal_hash = applied.proposal.as_ref().map(crate::Proposal::proposal_hash).transpose()?;
+    let escalation = match (question, &applied.question) {
+        (Some(asking), Some(asked)) => Some(Escalation {
+            id: asking.id.clone(),
+            commitment: question_commitment(&asking.body.salt, &asking.body.question, &asking.body.reason)?,
+            claims: asked.claims.clone(),
+            offer_hash: asked.offer,
+            forced: asked.forced,
+        }),
+        _ => None,
+    };
+    Ok(Envelope {
+        pxp: "0".to_owned(),
+        room,
+        seq,
+        from: From {
+            seat: id,
+            principal: seat.name.clone(),
+            speaker: Speaker::Proxy,
+            agent: seat.agent.clone(),
+        },
+        intent_hash,
+        message: message.to_owned(),
+        claims: applied.claims.clone(),
+        reviews: applied.reviews.clone(),
+        status: applied.status,
+        proposal: applied.proposal.clone(),
+        proposal_hash,
+        offer_hash,
+        accepts: applied.accepts.clone(),
+        authority: applied.authority.clone(),
+        escalation,
+        protocol_flags: applied.flags.clone(),
+    })
+}
+
+fn record(draft: &mut Draft<'_>, send: &Send, envelope: Envelope, input: CommittedInput) -> Result<(), Refusal> {
+    let (seq, seat, reviews) = (envelope.seq, send.seat, envelope.reviews.clone());
+    draft.push(
+        EnvelopeSent {
+            seq,
+            seat,
+            status: envelope.status,
+            envelope_hash: envelope.hash()?,
+            signed: send.signature.is_some(),
+            payload: None,
+        },
+        Some(Body::Envelope(Box::new(Recorded {
+            envelope,
+            input,
+            msg_id: send.msg_id.clone(),
+            signature: send.signature.clone(),
+        }))),
+    )?;
+    for review in reviews {
+        let (claim_id, verdict) = (review.claim_id, review.verdict);
+        draft.push(Reviewed { seq, seat, claim_id, verdict, payload: None }, None)?;
+    }
+    Ok(())
+}
+
+fn escalate(draft: &mut Draft<'_>, seat: SeatId, asking: Asking, applied: &Applied) -> Result<(), Refusal> {
+    let Some(asked) = &applied.question else { return Ok(()) };
+    let seq = draft.state.envelopes.last().map_or(0, |envelope| envelope.seq);
+    let commitment = question_commitment(&asking.body.salt, &asking.body.question, &asking.body.reason)?;
+    draft.push(
+        Escalated {
+            seat,
+            seq,
+            question_id: asking.id.clone(),
+            question_commitment: commitment,
+            claims: asked.claims.clone(),
+            offer_hash: asked.offer,
+            matter: asked.matter,
+            forced: asked.forced,
+            payload: None,
+        },
+        Some(Body::Question(Box::new(asking.body))),
+    )?;
+    draft.ask(&asking.id, seat, asking.id.to_string());
+    draft.schedule();
+    Ok(())
+}
+
+/// Agreement if every other seat has accepted, else the next turn, or the end of turns.
+fn advance(draft: &mut Draft<'_>, applied: &Applied) -> Result<(), Refusal> {
+    let others = draft.state.seats.len().saturating_sub(1);
+    if applied.status == Status::Agree
+        && let Some(hash) = applied.accepts.as_ref().and_then(|accepts| accepts.offer_hash)
+        && let Some(offer) = draft.state.offer(hash).filter(|offer| offer.accepted.len() == others)
+    {
+        let accepted: Vec<SeatId> = offer.accepted.iter().map(|one| one.seat).collect();
+        let agreement = Agreement {
+            proposal_hash: offer.proposal_hash,
+            proposed_by: offer.seat,
+            accepted_by: match accepted.as_slice() {
+                [one] => AcceptedBy::One(*one),
+                _ => AcceptedBy::All(accepted),
+            },
+            offer_hash: offer.hash,
+            proposed_seq: offer.seq,
+            payload: None,
+        };
+        return draft.end(agreement);
+    }
+    let most = draft.state.room.as_ref().map_or(0, |room| room.policy.max_turns);
+    if draft.state.turns >= most {
+        let turns = draft.state.turns;
+        return draft.end(TurnLimit { turns, payload: None });
+    }
+    draft.schedule();
+    Ok(())
+}
+
+fn reply(state: &State, envelope: Option<&Envelope>, replayed: bool) -> Result<Sent, Refusal> {
+    let envelope = envelope.ok_or_else(|| Refusal::Bug("an envelope was not recorded".to_owned()))?;
+    debug_assert!(state.envelopes.contains(envelope));
+    Ok(Sent {
+        seq: envelope.seq,
+        status: envelope.status,
+        claims: envelope.claims.iter().map(|claim| claim.id.clone()).collect(),
+        offer_hash: envelope.offer_hash,
+        question_id: envelope.escalation.as_ref().map(|escalation| escalation.id.clone()),
+        protocol_flags: envelope.protocol_flags.clone(),
+        replayed,
+    })
+}
