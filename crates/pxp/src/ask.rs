@@ -26,7 +26,7 @@ impl State {
         let unknown = || Refusal::UnknownClaim { place: "/claim_id".into(), id: claim.to_string() };
         let claim = self.claim(claim).ok_or_else(unknown)?;
         let brief = Brief {
-            title: format!("A claim in {:?}", self.topic()),
+            title: format!("A claim in \"{}\"", self.topic()),
             question: format!("Do you confirm that this is true? {}", text::show(&claim.text)),
             sections: vec![Section { heading: "The claim".into(), items: vec![claim_item(claim)] }],
             warnings: warnings([claim.text.as_str()]),
@@ -61,7 +61,7 @@ impl State {
             .chain(offer.iter().flat_map(|offer| offer.terms.iter().map(String::as_str)))
             .chain(claims.iter().map(|claim| claim.text.as_str()));
         let brief = Brief {
-            title: format!("Your agent asks, in {:?}", self.topic()),
+            title: format!("Your agent asks, in \"{}\"", self.topic()),
             question: text::show(&body.question),
             sections,
             warnings: warnings(read),
@@ -97,7 +97,7 @@ impl State {
         items.extend(answer.limits.iter().map(|limit| item(Some("New limit"), &limit.describe(), Standing::Claimed)));
         let asked = question.body.as_ref()?;
         let brief = Brief {
-            title: format!("Your agent says you answered, in {:?}", self.topic()),
+            title: format!("Your agent says you answered, in \"{}\"", self.topic()),
             question: "Did you give this answer?".into(),
             sections: vec![
                 Section {
