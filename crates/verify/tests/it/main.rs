@@ -9,3 +9,4 @@
 mod checkpoint;
 mod export;
 mod support;
+mod twins;
