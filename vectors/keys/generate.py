@@ -272,7 +272,9 @@ def cbor(value):
             return bytes([major << 5 | n])
         if n < 256:
             return bytes([major << 5 | 24, n])
-        return bytes([major << 5 | 25]) + n.to_bytes(2)
+        if n < 65536:
+            return bytes([major << 5 | 25]) + n.to_bytes(2)
+        return bytes([major << 5 | 26]) + n.to_bytes(4)
     if isinstance(value, bool):
         return b"\xf5" if value else b"\xf4"
     if isinstance(value, int):
@@ -364,6 +366,12 @@ def assertion_cases():
     yield case("data-extensions-not-a-map", "bad_authenticator_data", "authenticator_data", data=auth(0x85, rest=cbor([1])))
     yield case("data-extensions-duplicate", "bad_authenticator_data", "authenticator_data",
                data=auth(0x85, rest=cbor((("a", 1), ("a", 1)))))
+    for name, value in (("indefinite", b"\xbf\x61a\x01\xff"), ("long-head", b"\xa1\x61a\x18\x01"), ("tag", b"\xa1\x61a\xc1\x01"),
+                        ("float", b"\xa1\x61a\xf9\x3c\x00"), ("undefined", b"\xa1\x61a\xf7"), ("bad-utf8", b"\xa1\x61\xff\x01"),
+                        ("five-levels", cbor({"a": [[[[1]]]]})), ("cut-off", b"\xa1\x61a\x42\x01")):
+        yield case(f"data-extensions-{name}", "bad_authenticator_data", "authenticator_data", data=auth(0x85, rest=value))
+    yield case("data-extensions-four-levels",
+               data=auth(0x85, rest=cbor({"a": [[[1, -1, b"\1", "é", True, False]]], 70000: b"\2" * 300})))
     attested = bytes(16) + len(ID).to_bytes(2) + ID + cbor(cose(EC))
     yield case("data-attested", "bad_authenticator_data", "authenticator_data", data=auth(0x45, rest=attested))
     yield case("signature-other-key", "bad_signature", "signature", sig=EC2.der(auth() + hashlib.sha256(client()).digest()))

@@ -37,7 +37,7 @@ impl AuthenticatorData {
             return Err(malformed("backed up and not eligible for it"));
         }
         let attested = if flags & ATTESTED == 0 { None } else { Some(Attested::read(&mut rest)?) };
-        if flags & EXTENSIONS != 0 && !matches!(read_cbor(&mut rest)?, Value::Map(_)) {
+        if flags & EXTENSIONS != 0 && !matches!(read_canonical(&mut rest)?, Value::Map(_)) {
             return Err(malformed("the extensions are not a map"));
         }
         if !rest.is_empty() {
@@ -61,7 +61,7 @@ impl Attested {
         let (id, after) =
             rest.split_at_checked(length).ok_or_else(|| malformed("the credential id is cut off"))?;
         *rest = after;
-        Ok(Self { id: CredentialId::from_bytes(id.to_vec())?, key: read_cose_key(&read_cbor(rest)?)? })
+        Ok(Self { id: CredentialId::from_bytes(id.to_vec())?, key: read_cose_key(&read_canonical(rest)?)? })
     }
 }
 
@@ -163,10 +163,36 @@ fn read_cose_key(value: &Value) -> Result<PublicKey, Error> {
     }
 }
 
-/// One value of definite form: no map has a key twice, nothing is nested deeper than 8.
+/// One value of CTAP2's canonical form but for the order of members: shortest heads, definite lengths, neither tags nor
+/// floats, at most four levels.
+fn read_canonical(rest: &mut &[u8]) -> Result<Value, Error> {
+    let before = *rest;
+    let value = read_cbor(rest)?;
+    let mut written = Vec::with_capacity(before.len());
+    ciborium::into_writer(&value, &mut written).map_err(|_| malformed("not cbor"))?;
+    if before.strip_suffix(*rest) == Some(&written) && is_plain(&value, 4) {
+        Ok(value)
+    } else {
+        Err(malformed("not canonical cbor"))
+    }
+}
+
+fn is_plain(value: &Value, levels: usize) -> bool {
+    let inner = levels.checked_sub(1);
+    match value {
+        Value::Map(members) => inner.is_some_and(|inner| {
+            members.iter().all(|(key, value)| is_plain(key, inner) && is_plain(value, inner))
+        }),
+        Value::Array(items) => inner.is_some_and(|inner| items.iter().all(|item| is_plain(item, inner))),
+        Value::Float(_) | Value::Tag(..) => false,
+        _ => true,
+    }
+}
+
+/// One value: no map has a key twice, nothing is nested deeper than 16.
 fn read_cbor(rest: &mut &[u8]) -> Result<Value, Error> {
     let value: Value =
-        ciborium::de::from_reader_with_recursion_limit(&mut *rest, 8).map_err(|_| malformed("not cbor"))?;
+        ciborium::de::from_reader_with_recursion_limit(&mut *rest, 16).map_err(|_| malformed("not cbor"))?;
     if has_duplicates(&value) { Err(malformed("a map has a key twice")) } else { Ok(value) }
 }
 
