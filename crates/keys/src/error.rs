@@ -192,6 +192,13 @@ impl Error {
         self
     }
 
+    /// The same refusal, found inside a part: `payload/iss`, `payload byte 7`.
+    pub(crate) fn inside(mut self, part: &str) -> Self {
+        let space = if self.place.is_empty() || self.place.starts_with('/') { "" } else { " " };
+        self.place = format!("{part}{space}{}", self.place);
+        self
+    }
+
     pub(crate) fn json(error: canon::Error) -> Self {
         Self {
             code: Code::BadJson,

@@ -224,10 +224,7 @@ fn read_header(bytes: &[u8]) -> Result<Header, Error> {
         None => None,
         Some(jwk) => {
             let jwk = canon::to_vec(jwk).map_err(|error| inside("header/jwk", error))?;
-            Some(Jwk::parse(&jwk).map_err(|error| {
-                let place = format!("header/jwk{}", error.place);
-                error.at(place)
-            })?)
+            Some(Jwk::parse(&jwk).map_err(|error| error.inside("header/jwk"))?)
         }
     };
     Ok(Header {
@@ -268,8 +265,7 @@ impl<'a> From<&'a Header> for Wire<'a> {
 }
 
 fn inside(part: &str, error: canon::Error) -> Error {
-    let place = format!("{part}{}", error.place);
-    Error::json(error).at(place)
+    Error::json(error).inside(part)
 }
 
 fn wrong_algorithm(alg: &str) -> Error {

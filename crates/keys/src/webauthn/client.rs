@@ -31,10 +31,7 @@ pub(super) fn check(
     if bytes.len() > LONGEST {
         return refused(Code::BadJson, format!("longer than {LONGEST} bytes"), "");
     }
-    let value = canon::parse(bytes).map_err(|error| {
-        let place = format!("client_data_json{}", error.place);
-        Error::json(error).at(place)
-    })?;
+    let value = canon::parse(bytes).map_err(|error| Error::json(error).inside("client_data_json"))?;
     let word = |name: &str| value.get(name).and_then(Value::as_str);
     let (Some(kind), Some(signed), Some(origin)) = (word("type"), word("challenge"), word("origin")) else {
         return refused(Code::BadJson, "type, challenge and origin must be strings".into(), "");
