@@ -15,12 +15,14 @@ const MAX_TITLE: usize = 120;
 const MAX_BODY: usize = 500;
 
 impl Message {
-    /// `base` is the server's public address, e.g. `https://countersign.example`; `path` starts with `/`. Title and body
+    /// `base` is the server's public address, e.g. `https://countersign.example`; `link` a path below it, or the whole
+    /// address. Title and body
     /// are other people's words: hidden characters are made visible, line feeds become blanks, and what is longer than
     /// 120 or 500 characters is cut with an ellipsis, since nothing is decided by it.
-    pub fn new(base: &str, path: &str, title: &str, body: &str) -> Result<Self, Error> {
+    pub fn new(base: &str, link: &str, title: &str, body: &str) -> Result<Self, Error> {
         let bad = |why| Error::BadMessage { why };
         let base = fetch::Destination::parse(base).map_err(|_| bad("the server's address is none"))?;
+        let path = link.strip_prefix(base.origin().as_str()).unwrap_or(link);
         if !path.starts_with('/') || path.starts_with("//") || path.contains(['?', '#', '\\', '@']) {
             return Err(bad("a link is a path without query and fragment"));
         }
@@ -72,6 +74,11 @@ mod tests {
         check("https://a.example", "/asks/q1", Some("https://a.example/asks/q1"));
         check("https://a.example:8443/", "/", Some("https://a.example:8443/"));
         check("http://127.0.0.1:8080", "/asks/q1", Some("http://127.0.0.1:8080/asks/q1"));
+        check("https://a.example/", "https://a.example/asks/q1", Some("https://a.example/asks/q1"));
+        check("https://a.example", "https://a.example.evil.example/asks/q1", None);
+        check("https://a.example", "https://a.example@evil.example/", None);
+        check("https://a.example", "https://a.example:8443/", None);
+        check("https://a.example", "http://a.example/", None);
         for path in [
             "",
             "asks",
