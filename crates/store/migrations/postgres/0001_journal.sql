@@ -362,11 +362,11 @@ END $$;
 -- Gives the next leaf numbers to at most p_limit entries; returns how many leaves there are then.
 CREATE FUNCTION number_entries(p_name text, p_epoch bigint, p_limit bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    next bigint;
+    base bigint;
     added bigint;
 BEGIN
     PERFORM hold_lease(p_name, p_epoch);
-    SELECT coalesce(max(index) + 1, 0) INTO next FROM leaf;
+    SELECT coalesce(max(index) + 1, 0) INTO base FROM leaf;
     WITH waiting AS (
         SELECT u.id, u.stream, u.first, u.count, sum(u.count) OVER (ORDER BY u.id) - u.count AS before
         FROM (SELECT * FROM unnumbered ORDER BY id LIMIT p_limit) u
@@ -380,10 +380,10 @@ BEGIN
         FROM taken t WHERE u.id = t.id AND t.take < t.count
     )
     INSERT INTO leaf (index, stream, seq)
-    SELECT next - 1 + row_number() OVER (ORDER BY t.id, s.seq), t.stream, s.seq
+    SELECT base - 1 + row_number() OVER (ORDER BY t.id, s.seq), t.stream, s.seq
     FROM taken t CROSS JOIN LATERAL generate_series(t.first, t.first + t.take - 1) AS s (seq);
     GET DIAGNOSTICS added = ROW_COUNT;
-    RETURN next + added;
+    RETURN base + added;
 END $$;
 
 -- Stores tiles and the checkpoint over them, if the published size still is p_expected. A tile only ever widens.

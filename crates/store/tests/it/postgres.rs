@@ -1,0 +1,369 @@
+//! What only PostgreSQL has to show: several processes, the sequencer, key changes between processes, lost servers.
+
+use canon::Digest;
+use env::{Duration, Source, System};
+use ledger::{Effect, Entry, Head, Payload, Pointer, StreamId};
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use store::postgres::{Options, Postgres, SEQUENCER};
+use store::{Append, Idempotency, Journal, Outgoing, ServerKey, StoreError, StreamAppend};
+use testkit::pg;
+
+const DIRECT: Options = Options { connections: 8, sequencer: false };
+const SEQUENCED: Options = Options { connections: 8, sequencer: true };
+const KEY: [u8; 32] = [7; 32];
+
+async fn database() -> String {
+    pg::Postgres::shared().expect("a PostgreSQL server").database().await.expect("a database")
+}
+
+async fn open(url: &str, options: Options) -> Postgres {
+    Postgres::open(url, ServerKey::from_bytes(KEY), options).await.expect("the journal opens")
+}
+
+/// A journal that is the sequencer already.
+async fn open_sequencer(url: &str) -> Postgres {
+    let journal = open(url, SEQUENCED).await;
+    let mut turn = tokio::time::interval(std::time::Duration::from_millis(5));
+    while !journal.is_sequencer() {
+        turn.tick().await;
+    }
+    journal
+}
+
+fn stream(name: &str) -> StreamId {
+    format!("room/{name}").parse().unwrap()
+}
+
+fn entry(at: Head, bytes: &[u8], payload: Option<&[u8]>) -> Entry {
+    let hash = Digest::of_parts(&[at.hash.as_bytes(), bytes]);
+    let payload = payload.map(|bytes| Payload::new(bytes.to_vec()));
+    Entry { seq: at.seq + 1, prev: at.hash, hash, bytes: bytes.to_vec(), payload }
+}
+
+fn on(name: &str, at: Head, texts: &[&str]) -> StreamAppend {
+    let mut entries = Vec::new();
+    let mut head = at;
+    for text in texts {
+        let entry = entry(head, text.as_bytes(), None);
+        head = Head { seq: entry.seq, hash: entry.hash };
+        entries.push(entry);
+    }
+    StreamAppend { stream: stream(name), expected: at, entries }
+}
+
+fn append(streams: Vec<StreamAppend>) -> Append {
+    Append { streams, ..Append::default() }
+}
+
+fn sealed(name: &str, at: Head, secret: &[u8]) -> Append {
+    append(vec![StreamAppend {
+        stream: stream(name),
+        expected: at,
+        entries: vec![entry(at, b"names a payload", Some(secret))],
+    }])
+}
+
+/// Reads a whole stream and checks its links.
+async fn chain(journal: &Postgres, stream: &StreamId) -> Vec<Entry> {
+    let entries = journal.read(stream, 0, usize::MAX).await.unwrap();
+    let mut at = Head::EMPTY;
+    for entry in &entries {
+        assert_eq!((entry.seq, entry.prev), (at.seq + 1, at.hash), "{stream}");
+        assert_eq!(entry.hash, Digest::of_parts(&[entry.prev.as_bytes(), &entry.bytes]), "{stream}");
+        at = Head { seq: entry.seq, hash: entry.hash };
+    }
+    assert_eq!(journal.head(stream).await.unwrap(), at);
+    entries
+}
+
+/// What a refusal is, without its texts.
+fn kind(result: &Result<Vec<Head>, StoreError>) -> &'static str {
+    match result {
+        Ok(_) => "ok",
+        Err(error) => ledger::Coded::code(error),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn appends_land_alike_directly_and_through_the_sequencer() {
+    for options in [DIRECT, SEQUENCED] {
+        let url = database().await;
+        let journal = if options.sequencer { open_sequencer(&url).await } else { open(&url, options).await };
+        let one = journal.append(append(vec![on("one", Head::EMPTY, &["a", "b", "c"])])).await.unwrap()[0];
+        assert_eq!(one.seq, 3);
+        let stale = journal.append(append(vec![on("one", Head { seq: 2, ..one }, &["x"])])).await;
+        assert!(matches!(stale, Err(StoreError::Stale { actual, .. }) if actual == one), "{stale:?}");
+        let stale = journal.append(append(vec![on("one", Head { seq: 9, ..one }, &["x"])])).await;
+        assert!(matches!(stale, Err(StoreError::Stale { actual, .. }) if actual == one), "{stale:?}");
+        let stale = journal.append(append(vec![on("one", Head::EMPTY, &["x", "y"])])).await;
+        assert!(matches!(stale, Err(StoreError::Stale { actual, .. }) if actual == one), "{stale:?}");
+        let stale = journal.append(append(vec![on("new", Head { seq: 1, ..one }, &["x"])])).await;
+        assert!(matches!(stale, Err(StoreError::Stale { actual: Head::EMPTY, .. })), "{stale:?}");
+        assert_eq!(chain(&journal, &stream("one")).await.len(), 3);
+        assert!(chain(&journal, &stream("new")).await.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_refuses_only_those_that_are_wrong() {
+    let journal = open_sequencer(&database().await).await;
+    let now = System.now();
+    let idem = |key: &str| Idempotency {
+        scope: "test".into(),
+        key: key.into(),
+        request: Digest::of(key.as_bytes()),
+        response: key.as_bytes().to_vec(),
+        now,
+        expires: now + Duration::from_secs(60),
+    };
+    let used = Append { idempotency: Some(idem("used")), ..append(vec![on("first", Head::EMPTY, &["a"])]) };
+    journal.append(used).await.unwrap();
+    // In every round: good ones, one stale, one repeated, all at the same time; a stale one must leave its key free.
+    let mut tasks = Vec::new();
+    for number in 0..40 {
+        let journal = journal.clone();
+        let name = format!("n{number}");
+        let (base, key) = match number % 4 {
+            0 => (Head { seq: 5, hash: Digest::of(b"nowhere") }, format!("stale{number}")),
+            1 => (Head::EMPTY, "used".to_owned()),
+            _ => (Head::EMPTY, format!("good{number}")),
+        };
+        let part = on(&name, base, &["a", "b"]);
+        let set = Pointer::Set { key: "list".into(), item: name.clone() };
+        let effect = Effect::Wake { stream: format!("room/{name}"), at: now };
+        let append = Append {
+            pointers: vec![(part.stream.clone(), set)],
+            outbox: vec![Outgoing { stream: part.stream.clone(), effect, due: now }],
+            idempotency: Some(idem(&key)),
+            streams: vec![part],
+        };
+        tasks.push(tokio::spawn(async move { (number, key, journal.append(append).await) }));
+    }
+    let mut landed = BTreeSet::new();
+    for task in tasks {
+        let (number, key, result) = task.await.unwrap();
+        let expected = ["stale", "idempotency_key_used", "ok", "ok"][number % 4];
+        assert_eq!(kind(&result), expected, "{number}: {result:?}");
+        let remembered = journal.recall("test", &key, now).await.unwrap();
+        assert_eq!(remembered.is_some(), number % 4 != 0, "{number}");
+        assert_eq!(chain(&journal, &stream(&format!("n{number}"))).await.is_empty(), expected != "ok");
+        if expected == "ok" {
+            landed.insert(format!("n{number}"));
+        }
+    }
+    let found = journal.find("list", "", 100).await.unwrap();
+    assert_eq!(found.into_iter().map(|(item, _)| item).collect::<BTreeSet<_>>(), landed);
+    let claimed = journal.claim(now, Duration::from_secs(9), 100).await.unwrap();
+    assert_eq!(claimed.into_iter().map(|row| row.stream.id().to_owned()).collect::<BTreeSet<_>>(), landed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sequencer_that_lost_its_lease_writes_nothing_as_one() {
+    let journal = open_sequencer(&database().await).await;
+    let first = journal.append(append(vec![on("one", Head::EMPTY, &["a"])])).await.unwrap()[0];
+    // Another process waits until the lease has run out and takes it.
+    let later = System.now() + Duration::from_secs(3600);
+    let lease = journal.lease(SEQUENCER, "other", later, Duration::from_secs(3600)).await.unwrap();
+    assert!(lease.is_some_and(|lease| lease.epoch == 2));
+    let second = journal.append(append(vec![on("one", first, &["b"])])).await.unwrap()[0];
+    assert_eq!(second.seq, 2);
+    assert!(!journal.is_sequencer());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_only_compared_cannot_move_meanwhile() {
+    let url = database().await;
+    let (one, two) = (open(&url, DIRECT).await, open(&url, DIRECT).await);
+    let mut heads = [Head::EMPTY; 2];
+    for round in 0..50 {
+        // Each writes its own stream if the other's has not moved: at most one may.
+        let text = format!("{round}");
+        let left = append(vec![on("left", heads[0], &[&text]), on("right", heads[1], &[])]);
+        let right = append(vec![on("right", heads[1], &[&text]), on("left", heads[0], &[])]);
+        let (left, right) = tokio::join!(one.append(left), two.append(right));
+        assert_eq!(BTreeSet::from([kind(&left), kind(&right)]), BTreeSet::from(["ok", "stale"]), "{round}");
+        heads = [one.head(&stream("left")).await.unwrap(), one.head(&stream("right")).await.unwrap()];
+    }
+    assert_eq!(heads[0].seq + heads[1].seq, 50);
+    let stats = one.stats().await.unwrap();
+    assert_eq!((stats.streams, stats.entries), (2, 50));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_by_another_process_is_heeded() {
+    let url = database().await;
+    let (one, two) = (open_sequencer(&url).await, open(&url, DIRECT).await);
+    let name = stream("secret");
+    let mut at = one.append(sealed("secret", Head::EMPTY, b"first")).await.unwrap()[0];
+    let shown = |entries: Vec<Entry>| {
+        entries.into_iter().map(|entry| entry.payload.map(|payload| payload.bytes)).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(chain(&two, &name).await), [Some(b"first".to_vec())]);
+    two.erase(&name).await.unwrap();
+    // `one` still remembers the erased key: the append must not be sealed under it.
+    at = one.append(sealed("secret", at, b"second")).await.unwrap()[0];
+    one.append(append(vec![on("secret", at, &["no payload"])])).await.unwrap();
+    for journal in [&one, &two] {
+        assert_eq!(shown(chain(journal, &name).await), [None, Some(b"second".to_vec()), None]);
+    }
+    let wrong = Postgres::open(&url, ServerKey::from_bytes([8; 32]), DIRECT).await;
+    assert!(matches!(wrong, Err(StoreError::WrongKey)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiters_of_another_process_hear_of_entries_and_effects() {
+    let url = database().await;
+    let (one, two) = (open(&url, DIRECT).await, open(&url, DIRECT).await);
+    let name = stream("watched");
+    let now = System.now();
+    let waiter = tokio::spawn({
+        let (two, name) = (two.clone(), name.clone());
+        async move { two.moved(&name, 1).await }
+    });
+    let grown = tokio::spawn({
+        let two = two.clone();
+        async move { two.grown(1).await }
+    });
+    let outgoing = tokio::spawn(async move { two.outgoing(0).await });
+    let first = one.append(append(vec![on("watched", Head::EMPTY, &["a"])])).await.unwrap()[0];
+    let effect = Effect::Wake { stream: name.to_string(), at: now };
+    // A hint may be lost before the other process listens, so effects are told of until it has heard.
+    let mut at = first;
+    while !outgoing.is_finished() {
+        let row = Outgoing { stream: name.clone(), effect: effect.clone(), due: now };
+        let more = Append { outbox: vec![row], ..append(vec![on("watched", at, &["b"])]) };
+        at = one.append(more).await.unwrap()[0];
+        tokio::task::yield_now().await;
+    }
+    assert!(waiter.await.unwrap().unwrap().seq > 1);
+    grown.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leaf_numbers_follow_every_chain_and_are_fenced() {
+    let journal = open(&database().await, DIRECT).await;
+    let now = System.now();
+    let lease = journal.lease("log", "me", now, Duration::from_secs(10)).await.unwrap().unwrap();
+    let mut heads = [Head::EMPTY; 3];
+    for round in 0..20 {
+        for (place, head) in heads.iter_mut().enumerate() {
+            let texts = vec!["x"; 1 + (round + place) % 3];
+            *head = journal.append(append(vec![on(&format!("s{place}"), *head, &texts)])).await.unwrap()[0];
+        }
+        journal.number(&lease, 5).await.unwrap();
+    }
+    let total: u64 = heads.iter().map(|head| head.seq).sum();
+    while journal.number(&lease, 7).await.unwrap() < total {}
+    let leaves = journal.leaves(0, 1000).await.unwrap();
+    assert_eq!(leaves.len() as u64, total);
+    let mut next = std::collections::BTreeMap::new();
+    for (place, leaf) in leaves.iter().enumerate() {
+        assert_eq!(leaf.index, place as u64);
+        let seq = next.entry(leaf.stream.clone()).or_insert(0);
+        *seq += 1;
+        assert_eq!(leaf.seq, *seq);
+        assert_eq!(journal.leaf(&leaf.stream, leaf.seq).await.unwrap(), Some(leaf.index));
+    }
+    let other =
+        journal.lease("log", "you", now + Duration::from_secs(11), Duration::from_secs(10)).await.unwrap();
+    assert!(other.is_some());
+    assert!(matches!(journal.number(&lease, 5).await, Err(StoreError::Fenced(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_server_loses_nothing_acknowledged() {
+    let mut server = pg::Postgres::private(&[]).expect("a PostgreSQL server");
+    let url = server.database().await.unwrap();
+    let journal = open(&url, SEQUENCED).await;
+    let mut acknowledged = Head::EMPTY;
+    for round in 0..3 {
+        for _ in 0..20 {
+            acknowledged = journal.append(append(vec![on("kept", acknowledged, &["x"])])).await.unwrap()[0];
+        }
+        server.kill().unwrap();
+        let refused = journal.append(append(vec![on("kept", acknowledged, &["lost"])])).await;
+        assert!(
+            matches!(refused, Err(StoreError::Unknown(_) | StoreError::Unavailable(_))),
+            "round {round}: {refused:?}"
+        );
+        server.restart().unwrap();
+        server.ready().await.unwrap();
+        // Connections of the dead server may still be in the pool: each tells once.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        let head = loop {
+            match journal.head(&stream("kept")).await {
+                Ok(head) => break head,
+                Err(error) => assert!(std::time::Instant::now() < deadline, "{error}"),
+            }
+        };
+        assert_eq!(head, acknowledged);
+        let again = loop {
+            match journal.append(append(vec![on("kept", acknowledged, &["again"])])).await {
+                Ok(heads) => break heads[0],
+                Err(StoreError::Unknown(_) | StoreError::Unavailable(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        };
+        acknowledged = again;
+    }
+    assert_eq!(chain(&journal, &stream("kept")).await.len(), 63);
+}
+
+/// Run by [`eight_processes_make_one_chain_a_stream`] in processes of its own.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a child process"]
+async fn child_appends() {
+    let Ok(url) = std::env::var("STORE_TEST_CHILD") else { return };
+    let number: usize = std::env::var("STORE_TEST_NUMBER").unwrap().parse().unwrap();
+    // One in two may be the sequencer, so batches and direct appends meet.
+    let journal = open(&url, Options { connections: 6, sequencer: number.is_multiple_of(2) }).await;
+    let mut at = std::collections::HashMap::new();
+    for round in 0..200 {
+        for name in ["shared".to_owned(), format!("many{}", round % 5)] {
+            loop {
+                let head = at.get(&name).copied().unwrap_or(Head::EMPTY);
+                let text = format!("{number}.{round}.{name}");
+                match journal.append(append(vec![on(&name, head, &[&text])])).await {
+                    Ok(heads) => {
+                        at.insert(name.clone(), heads[0]);
+                        break;
+                    }
+                    Err(StoreError::Stale { actual, .. }) => {
+                        at.insert(name.clone(), actual);
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_processes_make_one_chain_a_stream() {
+    let url = database().await;
+    let children: Vec<_> = (0..8)
+        .map(|number| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "postgres::child_appends", "--ignored"])
+                .env("STORE_TEST_CHILD", &url)
+                .env("STORE_TEST_NUMBER", format!("{number}"))
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let journal = open(&url, DIRECT).await;
+    let mut texts = BTreeSet::new();
+    for name in ["shared", "many0", "many1", "many2", "many3", "many4"] {
+        let entries = chain(&journal, &stream(name)).await;
+        assert_eq!(entries.len(), if name == "shared" { 1600 } else { 320 });
+        texts.extend(entries.into_iter().map(|entry| entry.bytes));
+    }
+    assert_eq!(texts.len(), 3200);
+    let lease = journal.lease("log", "me", System.now(), Duration::from_secs(60)).await.unwrap().unwrap();
+    assert_eq!(journal.number(&lease, usize::MAX).await.unwrap(), 3200);
+}
