@@ -209,18 +209,9 @@ pub struct Leaf {
 
 impl Leaf {
     /// What the log hashes: SHA-256(stream id) ‖ seq as u64 big endian ‖ entry hash, 72 bytes.
-    pub fn data(&self) -> Vec<u8> {
-        leaf_data(&self.stream, self.seq, self.hash)
+    pub fn data(&self) -> [u8; 72] {
+        ledger::log::leaf_data(&self.stream, self.seq, &self.hash)
     }
-}
-
-/// See [`Leaf::data`].
-pub fn leaf_data(stream: &StreamId, seq: u64, hash: Digest) -> Vec<u8> {
-    let mut data = Vec::with_capacity(72);
-    data.extend_from_slice(Digest::of(stream.as_str().as_bytes()).as_bytes());
-    data.extend_from_slice(&seq.to_be_bytes());
-    data.extend_from_slice(hash.as_bytes());
-    data
 }
 
 /// A hash tile of the server's log (C2SP tlog-tiles), full or partial.

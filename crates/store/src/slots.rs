@@ -1,0 +1,96 @@
+//! States kept in memory, a bounded number of them.
+
+use ledger::{Aggregate, Head, StreamId};
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A state and the head it is the fold of.
+pub(crate) struct Folded<S> {
+    pub head: Head,
+    pub state: Arc<S>,
+}
+
+impl<S> Clone for Folded<S> {
+    fn clone(&self) -> Self {
+        Self { head: self.head, state: self.state.clone() }
+    }
+}
+
+impl<S: Default> Default for Folded<S> {
+    fn default() -> Self {
+        Self { head: Head::EMPTY, state: Arc::default() }
+    }
+}
+
+/// One stream's place in memory.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// Held by the command that decides on the stream.
+    pub turn: tokio::sync::Mutex<()>,
+    folded: Mutex<Option<(Head, Arc<dyn Any + Send + Sync>)>>,
+    used: AtomicU64,
+}
+
+impl Slot {
+    pub(crate) fn folded<A: Aggregate>(&self) -> Option<Folded<A::State>> {
+        let folded = self.folded.lock().unwrap_or_else(PoisonError::into_inner);
+        let (head, state) = folded.as_ref()?;
+        state.clone().downcast().ok().map(|state| Folded { head: *head, state })
+    }
+
+    /// Keeps the state unless a newer one is kept.
+    pub(crate) fn keep<S: Send + Sync + 'static>(&self, at: Folded<S>) {
+        let mut folded = self.folded.lock().unwrap_or_else(PoisonError::into_inner);
+        if folded.as_ref().is_none_or(|(head, _)| head.seq < at.head.seq) {
+            *folded = Some((at.head, at.state));
+        }
+    }
+}
+
+pub(crate) struct Slots {
+    most: usize,
+    clock: AtomicU64,
+    slots: Mutex<HashMap<StreamId, Arc<Slot>>>,
+}
+
+impl Slots {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(8), clock: AtomicU64::new(0), slots: Mutex::default() }
+    }
+
+    /// The stream's slot. Where there are too many, the eighth part that was not used for longest goes; one in use
+    /// never does.
+    pub(crate) fn of(&self, stream: &StreamId) -> Arc<Slot> {
+        let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() >= self.most && !slots.contains_key(stream) {
+            let mut ages: Vec<u64> = slots.values().map(|slot| slot.used.load(Ordering::Relaxed)).collect();
+            ages.sort_unstable();
+            let limit = ages.get(self.most / 8).copied().unwrap_or(0);
+            slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.used.load(Ordering::Relaxed) >= limit);
+        }
+        let slot = slots.entry(stream.clone()).or_default();
+        slot.used.store(now, Ordering::Relaxed);
+        slot.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_go_and_those_in_use_stay() {
+        let slots = Slots::new(16);
+        let stream = |n: usize| StreamId::new("room", &n.to_string()).unwrap();
+        let held = slots.of(&stream(0));
+        for n in 1..100 {
+            drop(slots.of(&stream(n)));
+            let map = slots.slots.lock().unwrap();
+            assert!(map.len() <= 17 && map.contains_key(&stream(0)) && map.contains_key(&stream(n)));
+        }
+        assert!(Arc::ptr_eq(&held, &slots.of(&stream(0))));
+    }
+}
