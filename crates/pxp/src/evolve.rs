@@ -1,7 +1,7 @@
 //! Folds one entry into a room. Total: an entry that does not fit changes what it can and panics on nothing; the rules
 //! are `decide`'s, and a verifier replays them through [`crate::bundle`].
 
-use crate::command::{Driver, Standing};
+use crate::command::Standing;
 use crate::envelope::{Envelope, Speaker};
 use crate::event::{AcceptedBy, AgentJoined, Body, Escalated, Event, Fact, PrincipalAnswer, RoomOpened};
 use crate::state::{
@@ -135,7 +135,16 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
                 Some(Body::Disclosure(shown)) => (shown.card.clone(), shown.clause.clone()),
                 _ => (None, None),
             };
-            state.disclosures.push(Disclosure { from: data.seat, to: data.to, at: event.at, card, clause });
+            let discloser = state.seat(data.seat);
+            state.disclosures.push(Disclosure {
+                from: data.seat,
+                to: data.to,
+                at: event.at,
+                card_hash: discloser.and_then(|seat| seat.card_hash).unwrap_or(Digest::ZERO),
+                clause_root: discloser.and_then(|seat| seat.clause_root),
+                card,
+                clause,
+            });
         }
         Fact::Shared(data) => state.shares.push(ShareLink {
             id: data.id.clone(),
@@ -198,11 +207,11 @@ fn opened(state: &mut State, data: &RoomOpened, at: Timestamp) {
 
 fn joined(state: &mut State, data: &AgentJoined) {
     let Some(seat) = seat_mut(state, data.seat) else { return };
-    if seat.agent.is_some() {
-        seat.label_changes += 1;
-    }
+    let first = seat.agent.is_none();
     seat.agent = Some(data.agent.clone());
-    if data.secret_hash.is_some() || seat.driver == Driver::BuiltIn {
+    if !first {
+        seat.label_changes += 1;
+    } else {
         seat.invite_used = true;
         seat.secret = data.secret_hash;
         seat.key = data.key;

@@ -26,7 +26,7 @@ pub mod wire;
 
 pub use brief::Brief;
 pub use card::{Amendment, Card, ClauseOpening};
-pub use command::{Actor, Bearer, By, Command, Policy, Proof, Reply, Sent};
+pub use command::{Actor, Bearer, By, Command, Policy, Proof, Reply, Scope, Sent};
 pub use envelope::{
     Accepts, CommittedInput, Envelope, EnvelopeClaim, Escalation, Flag, From, Proposal, Review, Speaker,
     answer_commitment, question_commitment, signing_bytes,

@@ -276,6 +276,9 @@ pub struct Disclosure {
     pub from: SeatId,
     pub to: SeatId,
     pub at: Timestamp,
+    /// What the discloser's chain had published at that moment.
+    pub card_hash: Digest,
+    pub clause_root: Option<Digest>,
     pub card: Option<Card>,
     pub clause: Option<ClauseOpening>,
 }

@@ -67,12 +67,15 @@ pub(crate) fn join(draft: &mut Draft<'_>, join: &Join) -> Result<Reply, Refusal>
         }
         Actor::Invite { .. } => return Err(Refusal::InviteUnknown),
         Actor::Server if seat.driver == Driver::BuiltIn && !seat.invite_used => {
+            // The server moves the seat itself, so there is no secret; its person enrols as anyone else's does.
             let agent = join.agent.clone().unwrap_or_else(|| "built-in proxy".to_owned());
+            let link = seat.principal.audience.is_none().then(|| Bearer::fresh(draft.env));
+            let link_hash = link.as_ref().map(Bearer::hash);
             draft.push(
-                AgentJoined { seat: join.seat, agent, secret_hash: None, link_hash: None, key: None, payload: None },
+                AgentJoined { seat: join.seat, agent, secret_hash: None, link_hash, key: None, payload: None },
                 None,
             )?;
-            return Ok(Reply::Joined { seat: join.seat, seat_secret: None, principal_link: None });
+            return Ok(Reply::Joined { seat: join.seat, seat_secret: None, principal_link: link });
         }
         _ => return Err(Refusal::NotPermitted),
     }
