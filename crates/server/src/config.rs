@@ -1,0 +1,207 @@
+//! What an operator may set. One TOML file, environment over it; every field has a default that is safe on loopback.
+
+use crate::limits::Range;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use url::Url;
+
+/// The server's configuration. Unknown fields are refused.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where people and agents reach this server; links start with it. Its host is always an allowed `Host`.
+    pub public_url: Url,
+    /// Further accepted `Host` values, with or without a port.
+    pub allowed_hosts: Vec<String>,
+    /// Further accepted `Origin` values (`https://app.example.com`). The server's own origin always is.
+    pub allowed_origins: Vec<String>,
+    /// Proxies whose `X-Forwarded-For` hops are believed.
+    pub trusted_proxies: Vec<Range>,
+    /// The organizations of this server. Streams are never shared between them.
+    pub organizations: Vec<String>,
+    /// Opening a room needs a member's agent key or session.
+    pub sign_in: bool,
+    pub rooms: Rooms,
+    pub limits: Limits,
+    /// `/metrics` answers loopback, and others that bring this bearer token.
+    pub metrics_token: Option<String>,
+    /// Seats this server can play itself, by the name a room asks for.
+    pub proxies: BTreeMap<String, Proxy>,
+    /// Which of `proxies` drafts intent cards.
+    pub draft_with: Option<String>,
+    /// `host:port` pairs that outgoing calls may reach although they are not public.
+    pub fetch_allow: Vec<String>,
+    /// Serve the `v0` profile at `/v0`.
+    pub v0: bool,
+}
+
+/// Defaults of a new room.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rooms {
+    pub max_turns: u32,
+    /// A seat that stays silent this long stalls the room.
+    pub turn_seconds: Option<u64>,
+    /// A person who stays silent this long stalls the room.
+    pub escalation_seconds: Option<u64>,
+    /// A proposal lapses after this long.
+    pub offer_seconds: Option<u64>,
+    /// A relayed answer pauses the room until the person confirms it.
+    pub hold_relayed: bool,
+}
+
+/// How much, how often. A rate of zero switches that limit off.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Requests a minute from one address (IPv6: one /64).
+    pub address_per_minute: u32,
+    /// Requests a minute with one credential.
+    pub credential_per_minute: u32,
+    /// Rooms opened a day from one address or by one member.
+    pub rooms_per_day: u32,
+    /// Drafts a day for one credential.
+    pub drafts_per_day: u32,
+    /// Body of an HTTP request, bytes.
+    pub body: usize,
+    /// Body of an MCP request, bytes.
+    pub mcp_body: usize,
+    /// The longest wait for a turn, seconds.
+    pub wait_seconds: u64,
+    /// Event streams in all, in one room, and with one credential.
+    pub streams: usize,
+    pub streams_per_room: usize,
+    pub streams_per_credential: usize,
+    pub connections: usize,
+}
+
+/// What drives a seat of this server's own.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Proxy {
+    /// Plays a fixed list of envelopes.
+    Scripted { envelopes: Vec<serde_json::Value> },
+    /// An endpoint that speaks OpenAI's chat completions: `{url}/chat/completions`.
+    Openai(Endpoint),
+    /// An endpoint that speaks Anthropic's messages: `{url}/v1/messages`.
+    Anthropic(Endpoint),
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    pub url: Url,
+    pub model: String,
+    /// File that holds the API key. Read at start.
+    #[serde(default)]
+    pub key_file: Option<std::path::PathBuf>,
+    #[serde(default)]
+    pub key: Option<String>,
+    #[serde(default = "forty")]
+    pub timeout_seconds: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        // INVARIANT: the literal is a URL.
+        #[expect(clippy::expect_used, reason = "a constant")]
+        let public_url = Url::parse("http://localhost:8080").expect("a URL");
+        Self {
+            public_url,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
+            organizations: vec!["home".to_owned()],
+            sign_in: false,
+            rooms: Rooms::default(),
+            limits: Limits::default(),
+            metrics_token: None,
+            proxies: BTreeMap::new(),
+            draft_with: None,
+            fetch_allow: Vec::new(),
+            v0: false,
+        }
+    }
+}
+
+impl Default for Rooms {
+    fn default() -> Self {
+        Self {
+            max_turns: 20,
+            turn_seconds: Some(7 * 24 * 3600),
+            escalation_seconds: Some(14 * 24 * 3600),
+            offer_seconds: Some(7 * 24 * 3600),
+            hold_relayed: false,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            address_per_minute: 1200,
+            credential_per_minute: 600,
+            rooms_per_day: 100,
+            drafts_per_day: 20,
+            body: 64 * 1024,
+            mcp_body: 256 * 1024,
+            wait_seconds: 25,
+            streams: 2000,
+            streams_per_room: 40,
+            streams_per_credential: 5,
+            connections: 20_000,
+        }
+    }
+}
+
+impl Config {
+    /// The address of a page, without a trailing slash before `path`.
+    pub fn link(&self, path: &str) -> String {
+        format!("{}{path}", self.public_url.as_str().trim_end_matches('/'))
+    }
+
+    /// Scheme, host and port as a browser spells an origin.
+    pub fn origin(&self) -> String {
+        self.public_url.origin().ascii_serialization()
+    }
+
+    /// The relying party id of passkeys: the public host. An address is none, so loopback is `localhost`.
+    pub fn rp_id(&self) -> String {
+        match self.public_url.host_str() {
+            None | Some("127.0.0.1" | "[::1]") => "localhost".to_owned(),
+            Some(host) => host.to_owned(),
+        }
+    }
+
+    /// The origins of this server's own pages. On loopback a browser may use another spelling of the same host.
+    pub fn page_origins(&self) -> Vec<String> {
+        let own = self.origin();
+        let mut origins = vec![own.clone()];
+        if let Some(port) = self.public_url.port()
+            && matches!(self.public_url.host_str(), Some("127.0.0.1" | "localhost"))
+        {
+            let other = format!("http://localhost:{port}");
+            if other != own {
+                origins.push(other);
+            }
+        }
+        origins
+    }
+
+    pub fn is_https(&self) -> bool {
+        self.public_url.scheme() == "https"
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("url", &self.url.as_str())
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
+
+const fn forty() -> u64 {
+    40
+}

@@ -1,0 +1,220 @@
+//! What an MCP request meets before the SDK: size, strict JSON, batches of the older revisions, and the place where a
+//! wait for a turn is parked. Parked here it costs a body and its headers; inside the SDK it would cost a service each.
+
+use super::handler::Waited;
+use super::label;
+use crate::once::read;
+use crate::{App, Error};
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use canon::Value;
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode, header};
+use ledger::Coded;
+use rmcp::transport::streamable_http_server::StreamableHttpService;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use serde_json::json;
+use tower::ServiceExt;
+
+pub(crate) type Sdk = StreamableHttpService<super::handler::Handler, NeverSessionManager>;
+
+/// The most messages of one batch.
+const BATCH: usize = 20;
+
+#[derive(Debug, Clone, Copy)]
+struct Fault {
+    status: StatusCode,
+    code: i32,
+    message: &'static str,
+}
+
+const PARSE: Fault = Fault { status: StatusCode::BAD_REQUEST, code: -32700, message: "Parse error" };
+const INVALID: Fault = Fault { status: StatusCode::BAD_REQUEST, code: -32600, message: "Invalid Request" };
+const TOO_LARGE: Fault =
+    Fault { status: StatusCode::PAYLOAD_TOO_LARGE, code: -32600, message: "Request body too large" };
+const BATCH_TOO_LONG: Fault =
+    Fault { status: StatusCode::BAD_REQUEST, code: -32600, message: "At most 20 messages in a batch" };
+const NO_STREAM: Fault = Fault {
+    status: StatusCode::METHOD_NOT_ALLOWED,
+    code: -32000,
+    message: "This server sends no messages of its own: use POST",
+};
+
+/// `/mcp`, all methods.
+pub(crate) async fn handle(State((app, sdk)): State<(App, Sdk)>, request: Request) -> Response {
+    match *request.method() {
+        Method::POST => {}
+        // Sessions hold nothing here, so ending one always succeeds.
+        Method::DELETE => return StatusCode::OK.into_response(),
+        _ => {
+            let mut response = NO_STREAM.response(None);
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST, DELETE"));
+            return response;
+        }
+    }
+    let (mut parts, body) = request.into_parts();
+    let Ok(body) = read(body, &parts.headers, app.config().limits.mcp_body).await else {
+        let mut response = TOO_LARGE.response(None);
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        return response;
+    };
+    accept_json(&mut parts);
+    let message = match canon::parse(&body) {
+        Ok(message) => message,
+        Err(error) => return PARSE.response(Some(&error)),
+    };
+    let Value::Array(batch) = &message else {
+        let Some(kind) = Kind::of(&message) else { return INVALID.response(None) };
+        return one(app, sdk, parts, body, kind).await;
+    };
+    if batch.len() > BATCH {
+        return BATCH_TOO_LONG.response(None);
+    }
+    let Some(kinds) = batch.iter().map(Kind::of).collect::<Option<Vec<_>>>() else {
+        return INVALID.response(None);
+    };
+    let bodies: Vec<Bytes> =
+        batch.iter().filter_map(|message| canon::to_vec(message).ok()).map(Bytes::from).collect();
+    many(app, sdk, &parts, kinds.into_iter().zip(bodies).collect()).await
+}
+
+/// Forwards one message; a wait is waited for first, and the tool then answers at once.
+async fn one(app: App, sdk: Sdk, mut parts: Parts, body: Bytes, kind: Kind) -> Response {
+    let label = match kind {
+        Kind::Wait { link, since, seconds } => {
+            // What is wrong with the wait, the tool itself says.
+            if let Ok(timed_out) = app.park(&parts.headers, link.as_deref(), since, seconds).await {
+                parts.extensions.insert(Waited { timed_out });
+            }
+            None
+        }
+        Kind::Initialize { client } => Some(client),
+        Kind::Other => None,
+    };
+    let Ok(answer) = sdk.oneshot(Request::from_parts(parts, Body::from(body))).await;
+    let mut response = answer.map(Body::new);
+    if let Some(client) = label
+        && response.status().is_success()
+        && let Ok(session) = HeaderValue::from_str(&label::session(&mut app.env(), client.as_deref()))
+    {
+        response.headers_mut().insert("mcp-session-id", session);
+    }
+    response
+}
+
+/// A batch of the revisions that have them (2025-03-26 and older): answers in order, none for notifications.
+async fn many(app: App, sdk: Sdk, parts: &Parts, messages: Vec<(Kind, Bytes)>) -> Response {
+    let answers = messages.into_iter().map(|(kind, body)| {
+        let (app, sdk, parts) = (app.clone(), sdk.clone(), parts.clone());
+        async move {
+            let response = one(app, sdk, parts, body, kind).await;
+            axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default()
+        }
+    });
+    let answers: Vec<Bytes> = futures::future::join_all(answers).await;
+    let answers: Vec<&[u8]> =
+        answers.iter().map(Bytes::as_ref).filter(|answer| answer.starts_with(b"{")).collect();
+    if answers.is_empty() {
+        return StatusCode::ACCEPTED.into_response();
+    }
+    let body = [b"[".as_slice(), &answers.join(b",".as_slice()), b"]"].concat();
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// What a message is, as far as the front needs to know.
+#[derive(Debug, PartialEq)]
+enum Kind {
+    Wait { link: Option<String>, since: Option<u64>, seconds: Option<u64> },
+    Initialize { client: Option<String> },
+    Other,
+}
+
+impl Kind {
+    /// `None` if it is no JSON-RPC 2.0 message.
+    fn of(message: &Value<'_>) -> Option<Self> {
+        let Value::Object(message) = message else { return None };
+        let text = |value: Option<&Value<'_>>| value.and_then(Value::as_str).map(str::to_owned);
+        if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            return None;
+        }
+        let Some(method) = message.get("method") else {
+            return (message.get("result").is_some() || message.get("error").is_some())
+                .then_some(Self::Other);
+        };
+        let params = message.get("params").and_then(Value::as_object);
+        let member = |name: &str| params.and_then(|params| params.get(name));
+        match method.as_str()? {
+            "initialize" => {
+                let info = member("clientInfo").and_then(Value::as_object);
+                let client = info.and_then(|info| text(info.get("title")).or_else(|| text(info.get("name"))));
+                Some(Self::Initialize { client })
+            }
+            "tools/call" if member("name").and_then(Value::as_str) == Some("wait_for_turn") => {
+                let arguments = member("arguments").and_then(Value::as_object);
+                let argument = |name: &str| arguments.and_then(|arguments| arguments.get(name));
+                Some(Self::Wait {
+                    link: text(argument("link")),
+                    since: argument("since").and_then(Value::as_u64),
+                    seconds: argument("timeout_seconds").and_then(Value::as_u64),
+                })
+            }
+            _ => Some(Self::Other),
+        }
+    }
+}
+
+impl Fault {
+    fn response(self, why: Option<&canon::Error>) -> Response {
+        let data = why.map(|error| json!({ "code": error.code.as_str(), "place": error.place }));
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let (Some(data), Some(error)) = (data, error.as_object_mut()) {
+            error.insert("data".to_owned(), data);
+        }
+        let body = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+        (self.status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+    }
+}
+
+/// Answers are JSON whatever a client says it accepts, so clients that do not list both media types are served too.
+fn accept_json(parts: &mut Parts) {
+    parts.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+}
+
+/// The sentence of an error for a tool result, logged if it is ours.
+pub(crate) fn sentence(error: &Error) -> String {
+    if error.who() == ledger::Who::Bug {
+        tracing::error!(code = error.code(), %error, "a tool failed");
+    }
+    error.shown()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &str, expected: Option<Kind>) {
+        assert_eq!(Kind::of(&canon::parse(body.as_bytes()).unwrap()), expected, "{body}");
+    }
+
+    #[test]
+    fn a_message_is_known_by_its_method() {
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, Some(Kind::Other));
+        check(r#"{"id":1,"method":"tools/list"}"#, None);
+        check(r#"{"jsonrpc":"2.0","id":1}"#, None);
+        check(r#"{"jsonrpc":"2.0","method":5}"#, None);
+        check("5", None);
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"n","title":"t"}}}"#,
+            Some(Kind::Initialize { client: Some("t".to_owned()) }),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait_for_turn","arguments":{"link":"l","since":3}}}"#,
+            Some(Kind::Wait { link: Some("l".to_owned()), since: Some(3), seconds: None }),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_room","arguments":{"link":"l"}}}"#,
+            Some(Kind::Other),
+        );
+    }
+}

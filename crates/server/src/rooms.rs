@@ -1,0 +1,662 @@
+//! Rooms: every command and question a caller can put to one. Each is one execution on the room's stream; who may do
+//! what is decided by the room itself, from the [`Actor`] this module works out.
+
+use crate::caller::{Link, LinkKind};
+use crate::limits::bucket;
+use crate::once::Once;
+use crate::{App, Caller, Error};
+use approvals::{Audience, MemberId, OrgId, Right};
+use canon::Digest;
+use env::Timestamp;
+use ledger::{Head, StreamId};
+use pxp::command::{self, Disclosed, Driver, Invite, Relayed, Scope, SeatPlan};
+use pxp::wire::Source;
+use pxp::{
+    Actor, By, CardInput, ClaimId, Command, EnvelopeInput, Policy, Refusal, Reply, Room, RoomId, SeatId,
+    Sent, ShareId, State,
+};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A room to open. Seat A is the opener's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenRoom {
+    pub topic: String,
+    /// The display name of the opener's principal.
+    pub name: String,
+    /// The label of the opener's agent.
+    pub agent: Option<String>,
+    /// If given, seat A signs every envelope with it.
+    pub key: Option<keys::PublicKey>,
+    /// The other seats, in order.
+    pub others: Vec<OtherSeat>,
+    /// Any approver of the opener's organization answers for seat A, instead of the opener alone.
+    pub for_organization: bool,
+    pub max_turns: Option<u32>,
+    /// A relayed answer waits until the person confirms it.
+    pub hold_relayed: Option<bool>,
+}
+
+/// A seat of somebody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherSeat {
+    pub name: String,
+    /// The configured proxy that plays it; without one an agent joins by its invite.
+    pub proxy: Option<String>,
+}
+
+/// A room just opened, with the links that are handed out once.
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Opened {
+    pub room_id: String,
+    /// For the opener's agent.
+    pub your_link: String,
+    /// For the opener's principal, who enrols with it. Absent where the principal is a member of an organization here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal_link: Option<String>,
+    pub invites: Vec<SeatLink>,
+}
+
+/// The one-time invite of a seat: for the agent that joins, or for the person of a seat that this server plays.
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SeatLink {
+    pub seat: String,
+    pub link: String,
+}
+
+/// A seat taken.
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Joined {
+    pub room_id: String,
+    pub seat: String,
+    /// The seat's new link; the invite is dead. Absent when only the label changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub your_link: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal_link: Option<String>,
+}
+
+/// A share link just made.
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SharedLink {
+    pub id: String,
+    pub link: String,
+}
+
+/// One line of a list of rooms.
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RoomLine {
+    pub room_id: String,
+    pub topic: String,
+    /// `drafting`, `negotiating`, `paused`, `agreed`, `stalled` or `withdrawn`.
+    pub status: String,
+    /// The seats of the one who asks.
+    pub seats: Vec<String>,
+    pub opened_at: String,
+    pub web_view: String,
+}
+
+/// Where a caller stands in a room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standpoint {
+    pub room: RoomId,
+    pub actor: Actor,
+    /// The seat they act for; `None` for a share link.
+    pub seat: Option<SeatId>,
+}
+
+impl App {
+    /// Opens a room. In sign-in mode by a member or their agent only.
+    pub async fn open_room(
+        &self,
+        caller: &Caller,
+        address: IpAddr,
+        input: OpenRoom,
+        once: Option<Once>,
+    ) -> Result<Opened, Error> {
+        let owner = self.opener(caller).await?;
+        self.check_proxies(&input.others)?;
+        self.may_open(owner.as_ref(), address)?;
+        let room: RoomId = self.env().id(10).parse().map_err(|_| Error::Bug("a fresh room id".to_owned()))?;
+        let open = self.opening(&room, owner.as_ref(), &input);
+        let built_in: Vec<(usize, String)> = input
+            .others
+            .iter()
+            .enumerate()
+            .filter_map(|(index, other)| Some((index.saturating_add(1), other.proxy.clone()?)))
+            .collect();
+        let executed = self.execute(&room, Command::Open(open), once).await?;
+        let Reply::Opened { room, seat, seat_secret, principal_link, invites } = executed else {
+            return Err(unexpected("open"));
+        };
+        if let Some((org, member)) = &owner {
+            tracing::info!(%room, %org, %member, "room opened");
+        }
+        let mut links = Vec::new();
+        for Invite { seat, secret } in invites {
+            links.push(SeatLink {
+                seat: seat.to_string(),
+                link: self.room_link(&room, LinkKind::Invite, Some(seat), secret.expose()),
+            });
+        }
+        for (index, proxy) in built_in {
+            let Some(seat) = SeatId::at(index) else { continue };
+            let join =
+                command::Join { actor: Actor::Server, seat, agent: Some(proxy), key: None, principal: None };
+            match self.execute(&room, Command::Join(join), None).await {
+                // A repeated request finds the seat taken by the first.
+                Ok(_) | Err(Error::Refused { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Opened {
+            your_link: self.room_link(&room, LinkKind::Seat, Some(seat), seat_secret.expose()),
+            principal_link: principal_link
+                .map(|link| self.room_link(&room, LinkKind::Principal, Some(seat), link.expose())),
+            invites: links,
+            room_id: room.to_string(),
+        })
+    }
+
+    /// Takes a seat with its invite, or, as the seat, changes the agent's label.
+    pub async fn join_room(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        agent: Option<String>,
+        key: Option<keys::PublicKey>,
+        once: Option<Once>,
+    ) -> Result<Joined, Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let seat = at.seat()?;
+        let (state, _) = self.room_state(room).await?;
+        // A seat of ours keeps its player, whoever joins as its person.
+        let built_in = state.seat(seat).filter(|seat| seat.driver == Driver::BuiltIn);
+        let agent = built_in.map_or(agent, |seat| seat.agent.clone());
+        let join = command::Join { actor: at.actor, seat, agent, key, principal: None };
+        match self.execute(room, Command::Join(join), once).await? {
+            Reply::Joined { seat, seat_secret, principal_link } => Ok(Joined {
+                room_id: room.to_string(),
+                seat: seat.to_string(),
+                your_link: seat_secret
+                    .map(|secret| self.room_link(room, LinkKind::Seat, Some(seat), secret.expose())),
+                principal_link: principal_link
+                    .map(|secret| self.room_link(room, LinkKind::Principal, Some(seat), secret.expose())),
+            }),
+            Reply::Done => Ok(Joined {
+                room_id: room.to_string(),
+                seat: seat.to_string(),
+                your_link: None,
+                principal_link: None,
+            }),
+            _ => Err(unexpected("join")),
+        }
+    }
+
+    /// Seals the caller's card. Gives its hash.
+    pub async fn seal_card(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        card: CardInput,
+        once: Option<Once>,
+    ) -> Result<Digest, Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let seal = command::Seal { seat: at.seat()?, actor: at.actor, card };
+        match self.execute(room, Command::Seal(seal), once).await? {
+            Reply::Sealed { card_hash, .. } => Ok(card_hash),
+            _ => Err(unexpected("seal")),
+        }
+    }
+
+    /// Sends an envelope. `msg_id` makes a retry the same message; a seat with a key signs.
+    pub async fn send_envelope(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        envelope: EnvelopeInput,
+        msg_id: Option<String>,
+        signature: Option<String>,
+        once: Option<Once>,
+    ) -> Result<Sent, Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let send = command::Send { seat: at.seat()?, actor: at.actor, msg_id, envelope, signature };
+        match self.execute(room, Command::Send(send), once).await? {
+            Reply::Sent(sent) => Ok(sent),
+            _ => Err(unexpected("send")),
+        }
+    }
+
+    /// Attaches a source that anyone can fetch and compare.
+    pub async fn attach_source(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        claim: ClaimId,
+        source: Source,
+        once: Option<Once>,
+    ) -> Result<(), Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let attach = command::AttachSource { seat: at.seat()?, actor: at.actor, claim, source };
+        self.done(room, Command::AttachSource(attach), once).await
+    }
+
+    /// Withdraws one offer, or with none named leaves the room, which ends it.
+    pub async fn withdraw(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        offer_hash: Option<Digest>,
+        reason: String,
+        once: Option<Once>,
+    ) -> Result<(), Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let seat = at.seat()?;
+        let command = match offer_hash {
+            Some(offer_hash) => {
+                Command::WithdrawOffer(command::WithdrawOffer { actor: at.actor, seat, offer_hash, reason })
+            }
+            None => Command::Leave(command::Leave { actor: at.actor, seat, reason }),
+        };
+        self.done(room, command, once).await
+    }
+
+    /// Shows the card, or one clause of it, to another seat.
+    pub async fn disclose(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        to: SeatId,
+        what: Disclosed,
+        once: Option<Once>,
+    ) -> Result<(), Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let disclose = command::Disclose { seat: at.seat()?, actor: at.actor, to, what };
+        self.done(room, Command::Disclose(disclose), once).await
+    }
+
+    /// Makes a share link.
+    pub async fn share(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        scope: Scope,
+        expires_at: Option<Timestamp>,
+        once: Option<Once>,
+    ) -> Result<SharedLink, Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let share = command::Share { seat: at.seat()?, actor: at.actor, scope, expires_at };
+        match self.execute(room, Command::Share(share), once).await? {
+            Reply::Shared { id, secret } => Ok(SharedLink {
+                id: id.to_string(),
+                link: self.room_link(room, LinkKind::Share, None, secret.expose()),
+            }),
+            _ => Err(unexpected("share")),
+        }
+    }
+
+    pub async fn unshare(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        share: ShareId,
+        once: Option<Once>,
+    ) -> Result<(), Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let unshare = command::Unshare { seat: at.seat()?, actor: at.actor, share };
+        self.done(room, Command::Unshare(unshare), once).await
+    }
+
+    /// Replaces the seat's secret; the old link is dead. Gives the new one.
+    pub async fn rotate(&self, caller: &Caller, room: &RoomId, once: Option<Once>) -> Result<String, Error> {
+        let at = self.standpoint(caller, room, None).await?;
+        let rotate = command::Rotate { seat: at.seat()?, actor: at.actor };
+        match self.execute(room, Command::Rotate(rotate), once).await? {
+            Reply::Rotated { seat, seat_secret } => {
+                Ok(self.room_link(room, LinkKind::Seat, Some(seat), seat_secret.expose()))
+            }
+            _ => Err(unexpected("rotate")),
+        }
+    }
+
+    /// Stops the room at once, or lets it go on. For members who may stop things.
+    pub async fn pause(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        reason: Option<String>,
+        once: Option<Once>,
+    ) -> Result<(), Error> {
+        self.may_stop(caller, room).await?;
+        let command = match reason {
+            Some(reason) => Command::Pause(command::Pause { actor: Actor::Server, reason }),
+            None => Command::Resume(command::Resume { actor: Actor::Server }),
+        };
+        self.done(room, command, once).await
+    }
+
+    /// The rooms a member (or their agent) has a part in, newest first by id order of the index.
+    pub async fn list_rooms(&self, caller: &Caller, limit: usize) -> Result<Vec<RoomLine>, Error> {
+        let (org, member) = match caller {
+            Caller::Member { session, .. } => (session.org.clone(), session.member.clone()),
+            Caller::Agent { org, member, .. } => (org.clone(), member.clone()),
+            Caller::Seat { room, .. } | Caller::Principal { room, .. } => {
+                return Ok(vec![self.room_line(caller, room).await?]);
+            }
+            _ => return Err(Error::Unauthenticated),
+        };
+        let mut lines = Vec::new();
+        for key in [format!("rooms/{org}/{member}"), format!("rooms/{org}/approvers")] {
+            for (_, stream) in self.journal().find(&key, "", limit).await? {
+                let Ok(room) = stream.id().parse::<RoomId>() else { continue };
+                let known = lines.iter().any(|line: &RoomLine| line.room_id == room.as_str());
+                if !known && let Ok(line) = self.room_line(caller, &room).await {
+                    lines.push(line);
+                }
+            }
+        }
+        lines.sort_by(|one, two| two.opened_at.cmp(&one.opened_at));
+        lines.truncate(limit);
+        Ok(lines)
+    }
+
+    /// The state of a room and the head it is the fold of.
+    pub async fn room_state(&self, room: &RoomId) -> Result<(Arc<State>, Head), Error> {
+        Ok(self.runtime().state::<Room>(&room_stream(room)?).await?)
+    }
+
+    /// Where the caller stands in the room, and its state. The same refusal whether or not there is such a room.
+    pub async fn standpoint(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        seat: Option<SeatId>,
+    ) -> Result<Standpoint, Error> {
+        let actor = match caller {
+            Caller::Nobody => return Err(Error::Unauthenticated),
+            Caller::Seat { room: of, seat } if of == room => Actor::Seat { seat: *seat },
+            Caller::Invite { room: of, seat } if of == room => Actor::Invite { seat: *seat },
+            Caller::Link { room: of, seat } if of == room => Actor::Link { seat: *seat },
+            Caller::Principal { room: of, seat } if of == room => {
+                Actor::Principal { seat: *seat, by: By::Holder }
+            }
+            Caller::Share { room: of, id, scope } if of == room => {
+                Actor::Share { id: id.clone(), scope: *scope }
+            }
+            Caller::Member { session, .. } => {
+                self.as_principal(&session.org, &session.member, room, seat).await?
+            }
+            _ => return Err(Error::Missing),
+        };
+        let own = match &actor {
+            Actor::Seat { seat }
+            | Actor::Principal { seat, .. }
+            | Actor::Invite { seat }
+            | Actor::Link { seat } => Some(*seat),
+            Actor::Share { .. } | Actor::Opener { .. } | Actor::Server => None,
+        };
+        Ok(Standpoint { room: room.clone(), actor, seat: own })
+    }
+
+    /// Waits until the caller has something to do: their card, their turn, the end. With `since`, the number of the last
+    /// entry they have seen, a question to their principal wakes them once and not again. Gives whether time ran out.
+    pub(crate) async fn park(
+        &self,
+        headers: &http::HeaderMap,
+        link: Option<&str>,
+        since: Option<u64>,
+        seconds: Option<u64>,
+    ) -> Result<bool, Error> {
+        let link = Link::parse(&self.config().public_url, link.unwrap_or_default())?;
+        let caller = self.authenticate(headers, Some(&link)).await?;
+        let at = self.standpoint(&caller, &link.room, None).await?;
+        let seat = at.seat()?;
+        self.wait_until(&link.room, seconds, |state, head| ready(state, seat, head.seq, since)).await
+    }
+
+    /// Waits until the room has moved beyond `since`. Gives whether time ran out.
+    pub async fn wait_moved(&self, room: &RoomId, since: u64, seconds: Option<u64>) -> Result<bool, Error> {
+        self.wait_until(room, seconds, |_, head| head.seq > since).await
+    }
+
+    async fn wait_until(
+        &self,
+        room: &RoomId,
+        seconds: Option<u64>,
+        enough: impl Fn(&State, Head) -> bool,
+    ) -> Result<bool, Error> {
+        let longest = self.config().limits.wait_seconds;
+        let seconds = seconds.filter(|seconds| *seconds > 0).unwrap_or(20).min(longest);
+        let stream = room_stream(room)?;
+        let end = tokio::time::Instant::now() + Duration::from_secs(seconds);
+        loop {
+            let (state, head) = self.runtime().state::<Room>(&stream).await?;
+            if enough(&state, head) {
+                return Ok(false);
+            }
+            drop(state);
+            tokio::select! {
+                moved = self.runtime().moved(&stream, head.seq) => { moved?; }
+                () = tokio::time::sleep_until(end) => return Ok(true),
+                () = self.stopping().cancelled() => return Ok(true),
+            }
+        }
+    }
+
+    /// Runs a command on a room; a repeated one gives the answer kept then.
+    pub(crate) async fn execute(
+        &self,
+        room: &RoomId,
+        command: Command,
+        once: Option<Once>,
+    ) -> Result<Reply, Error> {
+        // The switch of an organization stops its rooms; the clock, which only ends things, goes on.
+        if !matches!(command, Command::Tick | Command::Open(_)) && self.is_stopped(room).await? {
+            return Err(Error::of(&Refusal::Paused));
+        }
+        let keep = once.map(|once| once.keep::<Room>(|reply| canon::to_vec(reply).unwrap_or_default()));
+        let executed = self.runtime().execute::<Room>(&room_stream(room)?, &command, keep).await?;
+        match executed.reply {
+            store::Reply::Fresh(reply) => Ok(reply),
+            store::Reply::Repeated(bytes) => Ok(canon::from_slice(&bytes)?),
+        }
+    }
+
+    pub(crate) async fn done(
+        &self,
+        room: &RoomId,
+        command: Command,
+        once: Option<Once>,
+    ) -> Result<(), Error> {
+        self.execute(room, command, once).await.map(|_| ())
+    }
+
+    /// The seat of this room that a member answers for: the named one, else the first.
+    async fn as_principal(
+        &self,
+        org: &OrgId,
+        member: &MemberId,
+        room: &RoomId,
+        seat: Option<SeatId>,
+    ) -> Result<Actor, Error> {
+        let person = self.person(org, member).await?;
+        let (state, _) = self.room_state(room).await?;
+        state
+            .seats
+            .iter()
+            .filter(|of| seat.is_none_or(|seat| of.id == seat))
+            .find_map(|of| {
+                let right = person.right(of.principal.audience.as_ref()?)?;
+                let acting_for = match right {
+                    Right::Own => None,
+                    Right::For(other) => Some(other),
+                };
+                let by = By::Member { org: org.clone(), member: member.clone(), acting_for };
+                Some(Actor::Principal { seat: of.id, by })
+            })
+            .ok_or(Error::Missing)
+    }
+
+    /// The member who opens a room, if one does. The two refusals of sign-in mode are fixed sentences.
+    async fn opener(&self, caller: &Caller) -> Result<Option<(OrgId, MemberId)>, Error> {
+        match caller {
+            Caller::Agent { org, member, .. } => Ok(Some((org.clone(), member.clone()))),
+            Caller::Member { session, .. } => Ok(Some((session.org.clone(), session.member.clone()))),
+            _ if self.config().sign_in => Err(Error::Refused {
+                code: "agent_key_required",
+                who: ledger::Who::Unauthenticated,
+                place: None,
+                text: self.key_sentence(false),
+                retryable: false,
+            }),
+            _ => Ok(None),
+        }
+    }
+
+    /// What sign-in mode says to an agent without a key, or with one that no longer works.
+    pub(crate) fn key_sentence(&self, presented: bool) -> String {
+        let page = self.config().link("/keys");
+        if presented {
+            format!(
+                "This agent key does not work (any more). Make a new one at {page} and send it as Authorization: Bearer."
+            )
+        } else {
+            format!(
+                "Opening a room here needs an agent key. Make one at {page} and send it as Authorization: Bearer."
+            )
+        }
+    }
+
+    fn may_open(&self, owner: Option<&(OrgId, MemberId)>, address: IpAddr) -> Result<(), Error> {
+        match owner {
+            Some((org, member)) => self.buckets().rooms_by_member.take(&format!("{org}/{member}")),
+            None => self.buckets().rooms_by_address.take(&bucket(address)),
+        }
+    }
+
+    fn opening(&self, room: &RoomId, owner: Option<&(OrgId, MemberId)>, input: &OpenRoom) -> command::Open {
+        let defaults = &self.config().rooms;
+        let seconds = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
+        let hold = input.hold_relayed.unwrap_or(defaults.hold_relayed);
+        let policy = Policy {
+            max_turns: input.max_turns.unwrap_or(defaults.max_turns),
+            turn_seconds: seconds(defaults.turn_seconds),
+            answer_seconds: seconds(defaults.escalation_seconds),
+            offer_seconds: seconds(defaults.offer_seconds),
+            relayed: if hold { Relayed::Hold } else { Relayed::Accept },
+            ..Policy::default()
+        };
+        let principal = owner.map(|(org, member)| {
+            if input.for_organization {
+                Audience::Approvers { org: org.clone() }
+            } else {
+                Audience::Member { org: org.clone(), member: member.clone() }
+            }
+        });
+        let opener = SeatPlan { name: input.name.clone(), driver: Driver::External, principal };
+        let others = input.others.iter().map(|other| SeatPlan {
+            name: other.name.clone(),
+            driver: if other.proxy.is_some() { Driver::BuiltIn } else { Driver::External },
+            principal: None,
+        });
+        let by = owner.map(|(org, member)| By::Member {
+            org: org.clone(),
+            member: member.clone(),
+            acting_for: None,
+        });
+        command::Open {
+            actor: Actor::Opener { by },
+            room: room.clone(),
+            topic: input.topic.clone(),
+            seats: std::iter::once(opener).chain(others).collect(),
+            agent: input.agent.clone(),
+            key: input.key,
+            policy,
+        }
+    }
+
+    fn check_proxies(&self, others: &[OtherSeat]) -> Result<(), Error> {
+        let missing = others
+            .iter()
+            .filter_map(|other| other.proxy.as_ref())
+            .find(|name| !self.config().proxies.contains_key(*name));
+        match missing {
+            None => Ok(()),
+            Some(name) => Err(Error::Unavailable {
+                code: "proxy_not_configured",
+                text: format!("this server has no proxy called '{name}'"),
+            }),
+        }
+    }
+
+    async fn room_line(&self, caller: &Caller, room: &RoomId) -> Result<RoomLine, Error> {
+        let (state, _) = self.room_state(room).await?;
+        let opened = state.room.as_ref().ok_or(Error::Missing)?;
+        let seats = self.standpoint(caller, room, None).await.ok().and_then(|at| at.seat);
+        Ok(RoomLine {
+            room_id: room.to_string(),
+            topic: opened.topic.clone(),
+            status: pxp::view::status(&state).to_owned(),
+            seats: seats.iter().map(ToString::to_string).collect(),
+            opened_at: opened.at.to_string(),
+            web_view: self.config().link(&format!("/room/{room}")),
+        })
+    }
+
+    /// The seat's principal, or a member of their organization who may stop things.
+    async fn may_stop(&self, caller: &Caller, room: &RoomId) -> Result<(), Error> {
+        let at = self.standpoint(caller, room, None).await;
+        if matches!(&at, Ok(Standpoint { actor: Actor::Principal { .. }, .. })) {
+            return Ok(());
+        }
+        if let Caller::Member { session, roles } = caller
+            && approvals::may(roles, approvals::Power::Stop)
+        {
+            let (state, _) = self.room_state(room).await?;
+            let concerns = |audience: &Audience| match audience {
+                Audience::Member { org, .. } | Audience::Approvers { org } => *org == session.org,
+                Audience::Holder { .. } => false,
+            };
+            if state.seats.iter().filter_map(|seat| seat.principal.audience.as_ref()).any(concerns) {
+                return Ok(());
+            }
+        }
+        at.and(Err(Error::Forbidden {
+            code: "not_permitted",
+            text: "only the seat's person may stop a room".to_owned(),
+        }))
+    }
+}
+
+impl Standpoint {
+    /// The seat the caller acts for; a share link acts for none.
+    pub fn seat(&self) -> Result<SeatId, Error> {
+        self.seat.ok_or_else(|| Error::Forbidden {
+            code: "not_permitted",
+            text: "a share link only reads".to_owned(),
+        })
+    }
+}
+
+/// The stream of a room.
+pub(crate) fn room_stream(room: &RoomId) -> Result<StreamId, Error> {
+    StreamId::new("room", room.as_str()).map_err(|_| Error::Missing)
+}
+
+/// Whether a seat's agent has something to do. What only its person can do wakes it once.
+fn ready(state: &State, seat: SeatId, head: u64, since: Option<u64>) -> bool {
+    use pxp::state::Phase;
+    let moved = since.is_none_or(|since| head > since);
+    match &state.phase {
+        Phase::Ended(_) => true,
+        Phase::Drafting => moved && state.seat(seat).is_some_and(|own| own.card_hash.is_none()),
+        Phase::Negotiating => state.turn == Some(seat) && (state.paused.is_none() || moved),
+        Phase::Awaiting(_) => moved && state.pending().is_some_and(|question| question.seat == seat),
+    }
+}
+
+fn unexpected(what: &str) -> Error {
+    Error::Bug(format!("a room gave another reply than '{what}' has"))
+}
