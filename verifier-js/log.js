@@ -26,13 +26,22 @@ export const logProof = object({ checkpoint: text, index: natural, leaf: text, p
  * @param {Trust | undefined} trust
  */
 export async function checkHead(stream, head, key, trust) {
-  if (trust && !trust.servers.some((known) => sameKey(known, key))) {
-    throw new Refusal('server_untrusted', '/keys', "the server's key is not in the trust file");
-  }
+  knownServer(key, trust);
   const message = concat(`countersign.head.v1\n${stream}\n${head.n}\n${head.hash}`);
   const signature = /** @type {Uint8Array} */ (base64url(head.signature));
   if (!(await verifySignature(key, message, signature))) {
-    throw new Refusal('head_signature_bad', '/head/signature', "not this key's signature over the head");
+    throw new Refusal('bad_head_signature', '/head/signature', "not this key's signature over the head");
+  }
+}
+
+/**
+ * A verifier that has keys takes no others.
+ * @param {PublicKey} key
+ * @param {Trust | undefined} trust
+ */
+export function knownServer(key, trust) {
+  if (trust && !trust.servers.some((known) => sameKey(known, key))) {
+    throw new Refusal('server_untrusted', '/keys', "the server's key is not in the trust file");
   }
 }
 

@@ -6,9 +6,10 @@ import { Refusal } from './refusal.js';
 import { base64url, publicKey } from './signature.js';
 
 /**
- * Reads a value into plain JavaScript, or throws the code `shape` with the place.
+ * Reads a value into plain JavaScript, or throws the code `shape` with the place. Read `exact`, a member is also refused
+ * where its writer would have left it out, or would have written it where it is missing.
  * @template T
- * @typedef {{read: (value: any, place?: string) => any, optional?: boolean, fallback?: () => any}} Shape
+ * @typedef {{read: (value: any, place?: string, exact?: boolean) => any, optional?: boolean, absent?: (exact: boolean) => any}} Shape
  */
 
 /**
@@ -71,11 +72,11 @@ export function integer(most, least = 0) {
 /** An integer token that is not negative. */
 export const natural = integer(Number.MAX_SAFE_INTEGER);
 
-/** A public JWK, as a key. */
+/** A public JWK, as a key; exact, the members that make the key and no other. */
 export const publicKeyOf = {
-  read(/** @type {any} */ value, place = '') {
+  read(/** @type {any} */ value, place = '', exact = false) {
     const key = publicKey(value);
-    if (!key) throw shape(place);
+    if (!key || (exact && ['kid', 'alg', 'use'].some((name) => value.has(name)))) throw shape(place);
     return key;
   },
 };
@@ -86,9 +87,9 @@ export const publicKeyOf = {
  */
 export function array(item) {
   return {
-    read(value, place = '') {
+    read(value, place = '', exact = false) {
       if (!Array.isArray(value)) throw shape(place);
-      return value.map((one, index) => item.read(one, `${place}/${index}`));
+      return value.map((one, index) => item.read(one, `${place}/${index}`, exact));
     },
   };
 }
@@ -101,12 +102,12 @@ export function array(item) {
  */
 export function table(names, item) {
   return {
-    read(value, place = '') {
+    read(value, place = '', exact = false) {
       if (!(value instanceof Map)) throw shape(place);
       return new Map(
         [...value].map(([name, one]) => {
           if (!names.test(name)) throw shape(`${place}/${name}`);
-          return [name, item.read(one, `${place}/${name}`)];
+          return [name, item.read(one, `${place}/${name}`, exact)];
         }),
       );
     },
@@ -114,43 +115,105 @@ export function table(names, item) {
 }
 
 /**
- * A member that may be absent or null.
+ * A member that may be absent or null; its writer leaves it out.
  * @param {Shape<any>} item
  * @returns {Shape<any>}
  */
 export function optional(item) {
   return {
     optional: true,
-    read: (value, place) => (value === null ? undefined : item.read(value, place)),
-    fallback: () => undefined,
+    read(value, place = '', exact = false) {
+      if (value !== null) return item.read(value, place, exact);
+      if (exact) throw shape(place);
+      return undefined;
+    },
+    absent: () => undefined,
   };
 }
 
 /**
- * A member that may be absent, and then has a value.
+ * A list that its writer leaves out where it is empty.
+ * @param {Shape<any>} item
+ * @returns {Shape<any[]>}
+ */
+export function many(item) {
+  const list = array(item);
+  return {
+    optional: true,
+    read(value, place = '', exact = false) {
+      const read = list.read(value, place, exact);
+      if (exact && read.length === 0) throw shape(place);
+      return read;
+    },
+    absent: () => [],
+  };
+}
+
+/** A flag that its writer leaves out where it is false. */
+export const mark = {
+  optional: true,
+  read(/** @type {any} */ value, place = '', exact = false) {
+    if (typeof value !== 'boolean' || (exact && !value)) throw shape(place);
+    return value;
+  },
+  absent: () => false,
+};
+
+/**
+ * A member that may be absent, and then has a value; its writer always writes it.
  * @param {Shape<any>} item
  * @param {any} value
  * @returns {Shape<any>}
  */
 export function orElse(item, value) {
-  return { ...item, optional: true, fallback: () => structuredClone(value) };
+  return {
+    ...item,
+    optional: true,
+    absent(exact) {
+      if (exact) throw shape('');
+      return structuredClone(value);
+    },
+  };
 }
 
 /**
- * Exactly these members; those that are {@link optional} or have a value {@link orElse} may be absent.
- * @param {Record<string, Shape<any>>} members
+ * The first of several shapes that fits.
+ * @param {...Shape<any>} shapes
  * @returns {Shape<any>}
  */
-export function object(members) {
+export function either(...shapes) {
   return {
-    read(value, place = '') {
+    read(value, place = '', exact = false) {
+      for (const one of shapes) {
+        try {
+          return one.read(value, place, exact);
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+        }
+      }
+      throw shape(place);
+    },
+  };
+}
+
+/**
+ * Exactly these members; those of the optional kinds may be absent.
+ * @param {Record<string, Shape<any>>} members
+ * @param {boolean} [open] members of other names are passed over, unless read exactly
+ * @returns {Shape<any>}
+ */
+export function object(members, open = false) {
+  return {
+    read(value, place = '', exact = false) {
       if (!(value instanceof Map)) throw shape(place);
-      for (const name of value.keys()) if (!Object.hasOwn(members, name)) throw shape(`${place}/${name}`);
+      for (const name of value.keys()) {
+        if ((exact || !open) && !Object.hasOwn(members, name)) throw shape(`${place}/${name}`);
+      }
       /** @type {Record<string, any>} */
       const out = {};
       for (const [name, member] of Object.entries(members)) {
-        if (value.has(name)) out[name] = member.read(value.get(name), `${place}/${name}`);
-        else if (member.optional) out[name] = member.fallback?.();
+        if (value.has(name)) out[name] = member.read(value.get(name), `${place}/${name}`, exact);
+        else if (member.absent) out[name] = member.absent(exact);
         else throw shape(place);
       }
       return out;
@@ -159,17 +222,20 @@ export function object(members) {
 }
 
 /**
- * An object whose member `tag` says which of the shapes the others have.
- * @param {string} tag
+ * An object whose member `kind` says which of the shapes the others have.
  * @param {Record<string, Record<string, Shape<any>>>} variants
+ * @param {boolean} [open]
  * @returns {Shape<any>}
  */
-export function tagged(tag, variants) {
+export function kinds(variants, open = false) {
   return {
-    read(value, place = '') {
-      const name = value instanceof Map ? value.get(tag) : undefined;
+    read(value, place = '', exact = false) {
+      const name = value instanceof Map ? value.get('kind') : undefined;
       if (typeof name !== 'string' || !Object.hasOwn(variants, name)) throw shape(place);
-      return object({ [tag]: text, ...variants[name] }).read(value, place);
+      const members = variants[name];
+      // A kind without further members passes over what it is given.
+      const loose = open || Object.keys(members).length === 0;
+      return object({ kind: text, ...members }, loose).read(value, place, exact);
     },
   };
 }

@@ -7,6 +7,7 @@ mod checkpoint;
 mod export;
 mod log;
 mod report;
+mod room;
 mod trust;
 
 pub use report::{Kind, Report, Verdict};
@@ -52,6 +53,10 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
     }
     let value = canon::parse(bytes).map_err(|error| Stop::unusable_json(&error))?;
     match value.get("type").and_then(canon::Value::as_str) {
+        Some(room::TYPE) => {
+            report.kind = Some(Kind::RoomBundle);
+            room::check(bytes, trust, report)
+        }
         _ => Err(Stop::unusable("unknown_kind", "/type", "no proof this verifier knows")),
     }
 }

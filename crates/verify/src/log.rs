@@ -9,15 +9,21 @@ use ledger::{Error, StreamId};
 
 /// The head under its server's signature: the key must be the verifier's own, if it has any.
 pub(crate) fn head(stream: &StreamId, head: &SignedHead, key: &PublicKey, trust: Option<&Trust>) -> Check {
+    known_server(key, trust)?;
+    signed(stream, head.n, &head.hash, key, &head.signature)
+}
+
+/// A verifier that has keys takes no others.
+pub(crate) fn known_server(key: &PublicKey, trust: Option<&Trust>) -> Check {
     if trust.is_some_and(|trust| !trust.servers.contains(key)) {
         return Err(Stop::refused("server_untrusted", "/keys", "the server's key is not in the trust file"));
     }
-    signed(stream, head.n, &head.hash, key, &head.signature)
+    Ok(())
 }
 
 fn signed(stream: &StreamId, n: u64, hash: &Digest, key: &PublicKey, signature: &Signature) -> Check {
     key.verify(&head_message(stream, n, hash), signature)
-        .map_err(|error| Stop::refused("head_signature_bad", "/head/signature", error))
+        .map_err(|error| Stop::refused("bad_head_signature", "/head/signature", error))
 }
 
 /// The head's place in the server's log: its leaf, the checkpoint's signatures, the path to the root.

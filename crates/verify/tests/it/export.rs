@@ -116,15 +116,15 @@ fn heads_and_logs() {
     check(
         |header| header.key = keys::Signer::public(&crate::support::signer(3)),
         None,
-        "head_signature_bad at /head/signature",
+        "bad_head_signature at /head/signature",
     );
     check(
         |header| header.head.signature = keys::Signature::from_bytes([0; 64]),
         None,
-        "head_signature_bad at /head/signature",
+        "bad_head_signature at /head/signature",
     );
     // Another stream's head and log proof under this stream's name.
-    check(|header| header.stream = "room/r2".parse().unwrap(), None, "head_signature_bad at /head/signature");
+    check(|header| header.stream = "room/r2".parse().unwrap(), None, "bad_head_signature at /head/signature");
     check(
         |header| {
             let head = Head { seq: 3, hash: header.head.hash };

@@ -8,5 +8,8 @@
 
 mod checkpoint;
 mod export;
+mod mutate;
+mod play;
+mod room;
 mod support;
 mod twins;

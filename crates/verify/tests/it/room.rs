@@ -1,0 +1,52 @@
+use crate::play::{Play, agreed, stalled, withdrawn};
+use crate::support::{trust, verdict};
+use pxp::view::Viewer;
+use pxp::{Scope, SeatId};
+use verify::{Kind, Verdict, verify};
+
+pub fn viewers() -> [Viewer; 5] {
+    [
+        Viewer::Principal(SeatId::A),
+        Viewer::Principal(SeatId::at(1).unwrap()),
+        Viewer::Seat(SeatId::A),
+        Viewer::Share(Scope::Transcript),
+        Viewer::Share(Scope::Ledger),
+    ]
+}
+
+/// A room played through the core verifies, for each viewer and for all of them together.
+#[test]
+fn good_rooms() {
+    for (play, outcome, entries) in
+        [(agreed(), "agreed", 20), (withdrawn(), "withdrawn", 20), (stalled(), "stalled", 6)]
+    {
+        let check = |bundle: pxp::bundle::Bundle, what: &str| {
+            let bytes = bundle.to_vec().unwrap();
+            for trust in [None, Some(trust(&[1], &[1], 1))] {
+                let report = verify(&bytes, trust.as_ref());
+                assert_eq!(
+                    (report.verdict, report.kind),
+                    (Verdict::Valid, Some(Kind::RoomBundle)),
+                    "{outcome} for {what}: {report:?}"
+                );
+                assert_eq!(report.facts["outcome"], outcome);
+                assert!(report.facts["entries"].parse::<usize>().unwrap() >= entries);
+            }
+        };
+        check(play.whole(), "all");
+        for viewer in viewers() {
+            check(play.bundle(viewer), &format!("{viewer:?}"));
+        }
+    }
+}
+
+#[test]
+fn trust_decides() {
+    let bytes = agreed().whole().to_vec().unwrap();
+    assert_eq!(verdict(&bytes, Some(&trust(&[3], &[1], 1))), "server_untrusted at /keys");
+    assert_eq!(verdict(&bytes, Some(&trust(&[1], &[3], 0))), "log_unsigned at /log/checkpoint");
+}
+
+pub fn plays() -> Vec<(&'static str, Play)> {
+    vec![("agreed", agreed()), ("withdrawn", withdrawn()), ("stalled", stalled())]
+}
