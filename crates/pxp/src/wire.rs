@@ -457,8 +457,9 @@ pub(crate) fn name(place: &str, text: &str, limit: usize) -> Result<(), Refusal>
     if has_hidden(text) { Err(Refusal::HiddenCharacters { place: place.into() }) } else { Ok(()) }
 }
 
+/// The same, or blank.
 pub(crate) fn optional_name(place: &str, text: &str, limit: usize) -> Result<(), Refusal> {
-    if text.is_empty() { Ok(()) } else { name(place, text, limit) }
+    if text.trim().is_empty() { bounded(place, text, limit) } else { name(place, text, limit) }
 }
 
 /// Characters a reader cannot see or that reorder what is read.

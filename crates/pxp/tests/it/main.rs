@@ -1,0 +1,17 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::as_conversions
+)]
+
+mod answers;
+mod bundles;
+mod cases;
+mod escalation;
+mod model;
+mod schemas;
+mod table;
+mod vectors;
+mod weaknesses;
