@@ -388,16 +388,20 @@ impl State {
         })
     }
 
-    /// Verified by itself, or by the claim it restates.
+    /// Verified by itself, or by the earlier claim it restates. One that restates no earlier claim is not.
     pub fn is_verified(&self, claim: &Claim) -> bool {
-        if claim.settled.is_some() || claim.source.is_some() {
-            return claim.verified;
+        let mut claim = claim;
+        // What is looked at comes ever earlier in the registry, so a circle that somebody forged ends too.
+        let mut limit = self.claims.len();
+        while claim.settled.is_none() && claim.source.is_none() {
+            let Some(earlier) = &claim.restates else { break };
+            let before = self.claims.iter().take(limit).enumerate();
+            let Some((at, found)) = before.into_iter().find(|(_, other)| other.id == *earlier) else {
+                return false;
+            };
+            (limit, claim) = (at, found);
         }
-        match &claim.restates {
-            // A claim restates an earlier one, so this ends.
-            Some(earlier) => self.claim(earlier).is_some_and(|earlier| self.is_verified(earlier)),
-            None => claim.verified,
-        }
+        claim.verified
     }
 
     /// Claims of the other seats that this seat has yet to review, oldest first. A principal's answer needs no review.

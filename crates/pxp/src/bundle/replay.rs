@@ -2,12 +2,13 @@
 //! was decided by this crate passes; a forger who can recompute hashes and even sign heads must still obey the rules.
 
 use crate::brief;
+use crate::command::Standing;
 use crate::decide::{decided, verify};
-use crate::envelope::{Envelope, answer_commitment, question_commitment};
-use crate::event::{AnswerBody, Body, EnvelopeSent, Event, Fact, PrincipalAnswer, Recorded};
+use crate::envelope::{CommittedInput, Envelope, answer_commitment, question_commitment};
+use crate::event::{AcceptedBy, AnswerBody, Body, EnvelopeSent, Event, Fact, PrincipalAnswer, Recorded};
 use crate::state::{Asked, OfferStanding, Phase, State};
-use crate::wire::{AnswerInput, Status};
-use crate::{Room, SeatId};
+use crate::wire::{AnswerInput, Cited, Origin, Status};
+use crate::{ClaimId, Room, SeatId};
 use approvals::{Decided, EvidenceKind};
 use canon::Digest;
 use env::Timestamp;
@@ -44,7 +45,11 @@ pub fn fold(entries: &[Entry]) -> Result<Folded, Fault> {
             folded.withheld.push(entry.seq);
         }
     }
-    if open_reviews.is_empty() { Ok(folded) } else { Err(Fault::new("bad_review", format!("entry {}", head.seq))) }
+    if open_reviews.is_empty() {
+        Ok(folded)
+    } else {
+        Err(Fault::new("bad_review", format!("entry {}", head.seq)))
+    }
 }
 
 /// What must hold before an entry is folded.
@@ -61,7 +66,9 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
     }
     match &event.fact {
         Fact::CardSealed(data) => {
-            if state.phase != Phase::Drafting || state.seat(data.seat).is_none_or(|seat| seat.card_hash.is_some()) {
+            if state.phase != Phase::Drafting
+                || state.seat(data.seat).is_none_or(|seat| seat.card_hash.is_some())
+            {
                 return Err("bad_order");
             }
             if let Some(Body::Card(card)) = &event.body {
@@ -102,7 +109,8 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
                 return Err("bad_escalation");
             }
             if let Some(Body::Question(body)) = &event.body
-                && question_commitment(&body.salt, &body.question, &body.reason).ok() != Some(data.question_commitment)
+                && question_commitment(&body.salt, &body.question, &body.reason).ok()
+                    != Some(data.question_commitment)
             {
                 return Err("bad_commitment");
             }
@@ -130,7 +138,9 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
             }
         }
         Fact::ClaimConfirmed(data) => {
-            if let (Some(Body::Proof(proof)), Ok(ask)) = (&event.body, state.claim_ask(data.seat, &data.claim_id)) {
+            if let (Some(Body::Proof(proof)), Ok(ask)) =
+                (&event.body, state.claim_ask(data.seat, &data.claim_id))
+            {
                 let decided = if data.accept { Decided::Approve } else { Decided::Decline };
                 if proof.by != data.by || proof.evidence.kind() != data.evidence {
                     return Err("bad_evidence");
@@ -141,10 +151,15 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
         }
         Fact::Agreement(data) => {
             let others = state.seats.len().saturating_sub(1);
+            let accepted: &[SeatId] = match &data.accepted_by {
+                AcceptedBy::One(seat) => std::slice::from_ref(seat),
+                AcceptedBy::All(seats) => seats,
+            };
             let offer = state.offer(data.offer_hash).filter(|offer| {
                 offer.standing == OfferStanding::Open
                     && offer.is_open(event.at)
                     && offer.accepted.len() == others
+                    && offer.accepted.iter().map(|one| one.seat).eq(accepted.iter().copied())
                     && offer.proposal_hash == data.proposal_hash
                     && offer.seat == data.proposed_by
                     && offer.seq == data.proposed_seq
@@ -197,6 +212,9 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
                 return Err("bad_order");
             }
             let computed = brief::compute(state, event.at).ok_or("bad_order")?;
+            if computed.outcome != data.outcome {
+                return Err("bad_brief");
+            }
             if !folded.partial && computed.hash().ok() != Some(data.brief_hash) {
                 return Err("bad_brief");
             }
@@ -232,7 +250,12 @@ const fn outlives(fact: &Fact) -> bool {
     )
 }
 
-fn check_envelope(state: &State, data: &EnvelopeSent, recorded: &Recorded, partial: bool) -> Result<(), &'static str> {
+fn check_envelope(
+    state: &State,
+    data: &EnvelopeSent,
+    recorded: &Recorded,
+    partial: bool,
+) -> Result<(), &'static str> {
     let envelope = &recorded.envelope;
     if envelope.hash().ok() != Some(data.envelope_hash) {
         return Err("bad_envelope_hash");
@@ -251,6 +274,9 @@ fn check_envelope(state: &State, data: &EnvelopeSent, recorded: &Recorded, parti
     if !agrees {
         return Err("bad_envelope");
     }
+    if !is_as_sent(envelope, &recorded.input) {
+        return Err("bad_input");
+    }
     check_offer(envelope)?;
     if envelope.status == Status::Agree && !partial {
         let accepts = envelope.accepts.as_ref().ok_or("bad_acceptance")?;
@@ -267,13 +293,60 @@ fn check_envelope(state: &State, data: &EnvelopeSent, recorded: &Recorded, parti
     Ok(())
 }
 
+/// Whether enforcement alone lies between what the seat sent (and may have signed) and what is recorded: claims get ids
+/// and may lose their origin, citations that the card does not have are left out, a question may be forced.
+fn is_as_sent(envelope: &Envelope, input: &CommittedInput) -> bool {
+    let claims = envelope.claims.len() == input.claims.len()
+        && envelope.claims.iter().zip(&input.claims).enumerate().all(|(index, (claim, sent))| {
+            claim.id == ClaimId::of_envelope(envelope.from.seat, envelope.seq, index + 1)
+                && claim.text == sent.text
+                && claim.quote == sent.quote
+                && claim.source == sent.source
+                && claim.touches == sent.touches
+                && (claim.origin == sent.origin
+                    || claim.origin == Origin::Assumed
+                    || claim.restates.is_some())
+        });
+    let reviews = envelope.reviews.len() == input.reviews.len()
+        && envelope.reviews.iter().zip(&input.reviews).all(|(review, sent)| {
+            review.claim_id.as_str() == sent.claim_id
+                && review.verdict == sent.verdict
+                && review.reason == sent.reason
+                && review.touches == sent.touches
+        });
+    let proposal = match (&envelope.proposal, &input.proposal) {
+        (None, None) => true,
+        (Some(proposal), Some(sent)) => {
+            proposal.terms == sent.terms
+                && proposal.values == sent.values
+                && are_among(&proposal.authority, &sent.authority)
+        }
+        _ => false,
+    };
+    let status = envelope.status == input.status
+        || envelope.escalation.as_ref().is_some_and(|escalation| escalation.forced);
+    claims && reviews && proposal && status && are_among(&envelope.authority, &input.authority)
+}
+
+/// Every clause cited was cited for the same term.
+fn are_among(cited: &[Cited], sent: &[Cited]) -> bool {
+    cited.iter().all(|one| {
+        let same = || sent.iter().filter(|other| other.term == one.term);
+        one.clauses.iter().all(|clause| same().any(|other| other.clauses.contains(clause)))
+    })
+}
+
 fn check_offer(envelope: &Envelope) -> Result<(), &'static str> {
     let Some(proposal) = &envelope.proposal else {
         let none = envelope.proposal_hash.is_none() && envelope.offer_hash.is_none();
         return if none { Ok(()) } else { Err("bad_offer_hash") };
     };
-    let offer = proposal.offer_hash(&envelope.room, envelope.seq, envelope.from.seat, envelope.intent_hash).ok();
-    if proposal.proposal_hash().ok() == envelope.proposal_hash && offer == envelope.offer_hash && offer.is_some() {
+    let offer =
+        proposal.offer_hash(&envelope.room, envelope.seq, envelope.from.seat, envelope.intent_hash).ok();
+    if proposal.proposal_hash().ok() == envelope.proposal_hash
+        && offer == envelope.offer_hash
+        && offer.is_some()
+    {
         Ok(())
     } else {
         Err("bad_offer_hash")
@@ -296,7 +369,11 @@ fn check_signature(state: &State, data: &EnvelopeSent, recorded: &Recorded) -> R
     }
 }
 
-fn check_review(partial: bool, data: &crate::event::Reviewed, open: &mut Vec<crate::Review>) -> Result<(), &'static str> {
+fn check_review(
+    partial: bool,
+    data: &crate::event::Reviewed,
+    open: &mut Vec<crate::Review>,
+) -> Result<(), &'static str> {
     if open.is_empty() {
         return if partial { Ok(()) } else { Err("bad_review") };
     }
@@ -334,6 +411,18 @@ fn check_answer(
     }
     let proof = body.confirmation.as_ref().unwrap_or(&body.proof);
     if proof.by != data.by || proof.evidence.kind() != data.evidence {
+        return Err("bad_evidence");
+    }
+    let relayed = data.evidence == EvidenceKind::Relayed;
+    let standing = match (relayed, &body.confirmation) {
+        (true, _) => Standing::Relayed,
+        (false, None) => Standing::Direct,
+        (false, Some(_)) => Standing::Confirmed,
+    };
+    let taken = folded.state.room.as_ref().is_some_and(|room| {
+        if relayed { !room.policy.holds_relayed() } else { room.policy.evidence.contains(&data.evidence) }
+    });
+    if data.standing != standing || !taken {
         return Err("bad_evidence");
     }
     let statement = match (&body.confirmation, &question.state) {
