@@ -6,14 +6,14 @@ cd "$(dirname "$0")"
 seconds=${1:-10}
 # Flags from outside would replace those that turn coverage on.
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS
-cargo build --release --locked --quiet
+cargo build --release --quiet
 found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT
 mkdir -p artifacts
 for file in fuzz_targets/*.rs; do
     target=$(basename "$file" .rs)
     mkdir -p "$found/$target"
-    if ! cargo run --release --locked --quiet --bin "$target" -- "$found/$target" "corpus/$target" \
+    if ! cargo run --release --quiet --bin "$target" -- "$found/$target" "corpus/$target" \
         -max_total_time="$seconds" -timeout=5 -verbosity=0 -print_final_stats=1 \
         -artifact_prefix="artifacts/$target-" >"$found/$target.log" 2>&1; then
         cat "$found/$target.log"
