@@ -258,6 +258,7 @@ const RULES = {
       offer.standing === 'open' &&
       (offer.expires_at === undefined || at < offer.expires_at) &&
       offer.accepted.length === Math.max(state.seats.length - 1, 0) &&
+      offer.accepted.map((/** @type {any} */ one) => one.seat).join() === [data.accepted_by].flat().join() &&
       offer.proposal_hash === data.proposal_hash &&
       offer.seat === data.proposed_by &&
       offer.seq === data.proposed_seq;
@@ -291,6 +292,7 @@ const RULES = {
     if (state.brief !== undefined) return 'bad_order';
     const computed = computeBrief(state, at);
     if (!computed) return 'bad_order';
+    if (computed.outcome !== data.outcome) return 'bad_brief';
     return run.partial || hashOf(computed) === data.brief_hash ? undefined : 'bad_brief';
   },
 };
@@ -317,6 +319,7 @@ function checkEnvelope(state, data, { envelope, input }, value, partial) {
     envelope.from.agent === seat.agent &&
     envelope.message === input.message;
   if (!agrees) return 'bad_envelope';
+  if (!isAsSent(envelope, input)) return 'bad_input';
   const { proposal } = envelope;
   if (proposal) {
     const { terms, depends_on, values } = proposal;
@@ -338,6 +341,50 @@ function checkEnvelope(state, data, { envelope, input }, value, partial) {
     offer.proposal_hash === accepts.proposal_hash &&
     input.accepts === accepts.offer_hash;
   return exact ? undefined : 'bad_acceptance';
+}
+
+/**
+ * Whether enforcement alone lies between what the seat sent (and may have signed) and what is recorded.
+ * @param {any} envelope
+ * @param {any} input
+ */
+function isAsSent(envelope, input) {
+  const { from, seq, proposal } = envelope;
+  const alike = (/** @type {any} */ a, /** @type {any} */ b, /** @type {string[]} */ names) =>
+    names.every((name) => canonical({ it: a[name] }) === canonical({ it: b[name] }));
+  const each = (/** @type {any[]} */ a, /** @type {any[]} */ b, /** @type {any} */ same) =>
+    a.length === b.length && a.every((one, index) => same(one, b[index], index));
+  const claims = each(
+    envelope.claims,
+    input.claims,
+    (/** @type {any} */ claim, /** @type {any} */ sent, /** @type {number} */ index) =>
+      claim.id === `${from.seat}${seq}.${index + 1}` &&
+      alike(claim, sent, ['text', 'quote', 'source', 'touches']) &&
+      (claim.origin === sent.origin || claim.origin === 'assumed' || claim.restates !== undefined),
+  );
+  const reviews = each(envelope.reviews, input.reviews, (/** @type {any} */ review, /** @type {any} */ sent) =>
+    alike(review, sent, ['claim_id', 'verdict', 'reason', 'touches']),
+  );
+  const offers =
+    (proposal === undefined) === (input.proposal === undefined) &&
+    (!proposal ||
+      (alike(proposal, input.proposal, ['terms', 'values']) &&
+        areAmong(proposal.authority, input.proposal.authority)));
+  const status = envelope.status === input.status || envelope.escalation?.forced === true;
+  return claims && reviews && offers && status && areAmong(envelope.authority, input.authority);
+}
+
+/**
+ * Every clause cited was cited for the same term.
+ * @param {any[]} cited
+ * @param {any[]} sent
+ */
+function areAmong(cited, sent) {
+  return cited.every(({ term, clauses: names }) =>
+    names.every((/** @type {string} */ name) =>
+      sent.some((other) => other.term === term && other.clauses.includes(name)),
+    ),
+  );
 }
 
 /**
@@ -376,6 +423,11 @@ async function checkAnswer(state, data, body, at) {
   if (!agrees) return 'bad_answer';
   const proof = body.confirmation ?? body.proof;
   if (!isBy(proof, data)) return 'bad_evidence';
+  const relayed = data.evidence === 'relayed';
+  const standing = relayed ? 'relayed' : body.confirmation ? 'confirmed' : 'direct';
+  const { policy } = state.room;
+  const taken = relayed ? policy.relayed === 'accept' : policy.evidence.includes(data.evidence);
+  if (data.standing !== standing || !taken) return 'bad_evidence';
   if (body.confirmation && question.state !== 'held') return 'bad_answer';
   const ask = body.confirmation ? confirmAsk(state, question) : questionAsk(state, question);
   if (!ask) return undefined;
