@@ -31,7 +31,12 @@ impl State {
             sections: vec![Section { heading: "The claim".into(), items: vec![claim_item(claim)] }],
             warnings: warnings([claim.text.as_str()]),
         };
-        let action = Action { kind: "claim", subject: claim.id.to_string(), content: &claim.text, ..self.action(seat)? };
+        let action = Action {
+            kind: "claim",
+            subject: claim.id.to_string(),
+            content: &claim.text,
+            ..self.action(seat)?
+        };
         self.ask(seat, format!("claim:{}", claim.id), &action, brief).ok_or_else(unknown)
     }
 
@@ -92,9 +97,15 @@ impl State {
             item(Some("Ruling"), ruling, Standing::Claimed),
             item(Some("Answer"), &answer.text, Standing::Claimed),
         ];
-        items.extend(answer.public_summary.iter().map(|said| item(Some("Told to others"), said, Standing::Claimed)));
-        items.extend(answer.clears.iter().map(|id| item(Some("No longer disputed"), id.as_str(), Standing::Claimed)));
-        items.extend(answer.limits.iter().map(|limit| item(Some("New limit"), &limit.describe(), Standing::Claimed)));
+        items.extend(
+            answer.public_summary.iter().map(|said| item(Some("Told to others"), said, Standing::Claimed)),
+        );
+        items.extend(
+            answer.clears.iter().map(|id| item(Some("No longer disputed"), id.as_str(), Standing::Claimed)),
+        );
+        items.extend(
+            answer.limits.iter().map(|limit| item(Some("New limit"), &limit.describe(), Standing::Claimed)),
+        );
         let asked = question.body.as_ref()?;
         let brief = Brief {
             title: format!("Your agent says you answered, in \"{}\"", self.topic()),
@@ -195,10 +206,13 @@ fn offer_section(offer: &Offer, reader: SeatId) -> Section {
     } else {
         format!("The offer of seat {}", offer.seat)
     };
-    let terms = offer.terms.iter().enumerate().map(|(index, term)| {
-        item(Some(&format!("term {}", index + 1)), term, Standing::Claimed)
-    });
-    let values = offer.values.iter().map(|value| item(Some(&value.label), &value.spelled(), Standing::Claimed));
+    let terms = offer
+        .terms
+        .iter()
+        .enumerate()
+        .map(|(index, term)| item(Some(&format!("term {}", index + 1)), term, Standing::Claimed));
+    let values =
+        offer.values.iter().map(|value| item(Some(&value.label), &value.spelled(), Standing::Claimed));
     Section { heading, items: terms.chain(values).collect() }
 }
 

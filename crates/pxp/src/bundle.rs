@@ -108,7 +108,8 @@ impl Bundle {
         let mut entries = Vec::with_capacity(self.entries.len());
         for told in &self.entries {
             let fault = |code| Fault::new(code, format!("entry {}", head.seq.saturating_add(1)));
-            let plain = !told.kind.is_empty() && told.kind.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+            let plain =
+                !told.kind.is_empty() && told.kind.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
             if !plain {
                 return Err(fault("bad_body"));
             }
@@ -134,7 +135,8 @@ impl Bundle {
         if self.head.n != last.seq || self.head.hash != last.hash {
             return Err(Fault::new("bad_head", "/head"));
         }
-        let stream = StreamId::new("room", self.room.as_str()).map_err(|_| Fault::new("bad_room", "/room"))?;
+        let stream =
+            StreamId::new("room", self.room.as_str()).map_err(|_| Fault::new("bad_room", "/room"))?;
         let message = head_message(&stream, self.head.n, &self.head.hash);
         self.keys
             .server
@@ -200,7 +202,12 @@ impl Bundle {
 }
 
 /// Assembles the bundle that a viewer may have. `state` is the fold of `entries`, which carry their payloads.
-pub fn assemble(state: &State, entries: &[Entry], viewer: Viewer, attested: Attested) -> Result<Bundle, Refusal> {
+pub fn assemble(
+    state: &State,
+    entries: &[Entry],
+    viewer: Viewer,
+    attested: Attested,
+) -> Result<Bundle, Refusal> {
     if !viewer.reads_ledger() {
         return Err(Refusal::NotPermitted);
     }
@@ -215,7 +222,8 @@ pub fn assemble(state: &State, entries: &[Entry], viewer: Viewer, attested: Atte
         if let Some(digest) = event.fact.payload() {
             match &event.body {
                 Some(body) if viewer.reads_payload(&event.fact) => {
-                    let text = String::from_utf8(body.bytes()?).map_err(|error| Refusal::Bug(error.to_string()))?;
+                    let text =
+                        String::from_utf8(body.bytes()?).map_err(|error| Refusal::Bug(error.to_string()))?;
                     payloads.insert(digest.to_string(), text);
                 }
                 _ => withheld.push(digest),
@@ -234,7 +242,8 @@ pub fn assemble(state: &State, entries: &[Entry], viewer: Viewer, attested: Atte
     withheld.retain(|digest| !payloads.contains_key(&digest.to_string()));
     withheld.sort_unstable();
     withheld.dedup();
-    let brief = state.brief.as_ref().filter(|_| viewer.reads_brief()).and_then(|recorded| recorded.brief.clone());
+    let brief =
+        state.brief.as_ref().filter(|_| viewer.reads_brief()).and_then(|recorded| recorded.brief.clone());
     Ok(Bundle {
         kind: Bundle::TYPE.to_owned(),
         room,

@@ -20,7 +20,11 @@ use approvals::Audience;
 use env::{Env, Timestamp};
 use ledger::{Decision, Effect, Head, Pointer};
 
-pub(crate) fn decide(state: &State, command: &Command, env: &mut Env) -> Result<Decision<Event, Reply>, Refusal> {
+pub(crate) fn decide(
+    state: &State,
+    command: &Command,
+    env: &mut Env,
+) -> Result<Decision<Event, Reply>, Refusal> {
     let mut draft = Draft::on(state, env);
     if let Command::Open(open) = command {
         let reply = opening::open(&mut draft, open)?;
@@ -107,9 +111,12 @@ impl<'a> Draft<'a> {
         let stream = self.stream();
         let mut wakes: Vec<Timestamp> = self.state.deadline().map(|(at, _)| at).into_iter().collect();
         let now = self.now();
-        wakes.extend(self.state.offers.iter().filter(|offer| offer.is_open(now)).filter_map(|offer| offer.expires_at));
+        wakes.extend(
+            self.state.offers.iter().filter(|offer| offer.is_open(now)).filter_map(|offer| offer.expires_at),
+        );
         let moves = self.state.turn.and_then(|turn| self.state.seat(turn));
-        if self.state.phase == Phase::Negotiating && moves.is_some_and(|seat| seat.driver == Driver::BuiltIn) {
+        if self.state.phase == Phase::Negotiating && moves.is_some_and(|seat| seat.driver == Driver::BuiltIn)
+        {
             wakes.push(now);
         }
         wakes.sort_unstable();
@@ -138,7 +145,9 @@ impl<'a> Draft<'a> {
         let Some(who) = whom(found.principal.audience.as_ref()) else { return };
         let room = self.state.id().map(ToString::to_string).unwrap_or_default();
         self.pointers.push(Pointer::Set { key: format!("rooms/{who}"), item: room });
-        if let Some(question) = self.state.pending().filter(|question| question.seat == seat).map(|q| q.id.clone()) {
+        if let Some(question) =
+            self.state.pending().filter(|question| question.seat == seat).map(|q| q.id.clone())
+        {
             self.pointers.push(Pointer::Set { key: format!("inbox/{who}"), item: self.item(&question) });
         }
     }
@@ -163,7 +172,11 @@ impl<'a> Draft<'a> {
             Actor::Seat { seat: own } if *own == id => Ok(Hand::Agent),
             Actor::Server if seat.driver == Driver::BuiltIn => Ok(Hand::Agent),
             Actor::Principal { seat: own, by } if *own == id => {
-                if is_principal(seat, by) { Ok(Hand::Principal(by.clone())) } else { Err(Refusal::WrongPerson) }
+                if is_principal(seat, by) {
+                    Ok(Hand::Principal(by.clone()))
+                } else {
+                    Err(Refusal::WrongPerson)
+                }
             }
             Actor::Principal { .. } => Err(Refusal::WrongPerson),
             _ => Err(Refusal::NotPermitted),

@@ -45,7 +45,12 @@ pub(crate) fn next_seq(state: &State) -> u64 {
     u64::try_from(state.envelopes.len()).unwrap_or(u64::MAX).saturating_add(1)
 }
 
-pub(crate) fn apply(state: &State, seat: SeatId, input: &EnvelopeInput, now: Timestamp) -> Result<Applied, Refusal> {
+pub(crate) fn apply(
+    state: &State,
+    seat: SeatId,
+    input: &EnvelopeInput,
+    now: Timestamp,
+) -> Result<Applied, Refusal> {
     let gone = || Refusal::Bug("the seat's card is gone".to_owned());
     let card = state.seat(seat).and_then(|seat| seat.card.as_ref()).ok_or_else(gone)?;
     let policy = &state.room.as_ref().ok_or_else(gone)?.policy;
@@ -134,11 +139,15 @@ fn agree(
     if state.last_ruling(seat, offer.matter) == Some(crate::Ruling::Deny) {
         return Err(Refusal::DeniedByPrincipal);
     }
-    let cited = resolve_authority(card, &input.authority, offer.terms.len(), "/authority", &mut applied.flags)?;
+    let cited =
+        resolve_authority(card, &input.authority, offer.terms.len(), "/authority", &mut applied.flags)?;
     let reasons = authority::reasons(state, seat, card, &subject(offer, &cited), &applied.reviews);
     if reasons.is_empty() {
-        applied.accepts =
-            Some(Accepts { seq: offer.seq, proposal_hash: offer.proposal_hash, offer_hash: Some(offer.hash) });
+        applied.accepts = Some(Accepts {
+            seq: offer.seq,
+            proposal_hash: offer.proposal_hash,
+            offer_hash: Some(offer.hash),
+        });
         applied.authority = cited;
         return Ok(());
     }
@@ -205,7 +214,13 @@ fn ask(
 }
 
 /// Turns the envelope into a question: what the seat wanted is not done.
-fn force(applied: &mut Applied, reasons: Vec<Reason>, question: String, offer: Option<Digest>, matter: Digest) {
+fn force(
+    applied: &mut Applied,
+    reasons: Vec<Reason>,
+    question: String,
+    offer: Option<Digest>,
+    matter: Digest,
+) {
     let mut claims: Vec<ClaimId> = Vec::new();
     for reason in &reasons {
         let flag = authority::flag(reason);
@@ -247,7 +262,8 @@ fn resolve_authority(
         let exists = |clause: &String| clause.parse().is_ok_and(|at| card.clause(at).is_some());
         let (found, missing): (Vec<String>, Vec<String>) = one.clauses.iter().cloned().partition(exists);
         for clause in missing {
-            let message = format!("term {} cites {clause:?}, which the seat's card does not have", one.term + 1);
+            let message =
+                format!("term {} cites {clause:?}, which the seat's card does not have", one.term + 1);
             flags.push(Flag::new("authority_unresolved", message));
         }
         if !found.is_empty() {

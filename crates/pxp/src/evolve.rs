@@ -75,7 +75,7 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
                 body: answer_body(body),
             };
             if let Some(question) = question_mut(state, &data.question_id) {
-                question.state = Asked::Held(held);
+                question.state = Asked::Held(Box::new(held));
             }
         }
         Fact::AnswerDisowned(data) => {

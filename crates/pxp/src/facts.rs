@@ -28,8 +28,15 @@ struct Fact {
 
 enum Reading {
     /// Every way the digits may be read, as plain decimals, and the unit that was written with them.
-    Number { decimals: Vec<String>, unit: Option<String> },
-    Day { year: Option<u16>, month: u8, day: u8 },
+    Number {
+        decimals: Vec<String>,
+        unit: Option<String>,
+    },
+    Day {
+        year: Option<u16>,
+        month: u8,
+        day: u8,
+    },
     Time(String),
 }
 
@@ -40,10 +47,7 @@ impl Fact {
                 decimals.iter().any(|decimal| decimals2.contains(decimal))
                     && (unit.is_none() || unit2.is_none() || unit == unit2)
             }
-            (
-                Reading::Day { year, month, day },
-                Reading::Day { year: year2, month: month2, day: day2 },
-            ) => {
+            (Reading::Day { year, month, day }, Reading::Day { year: year2, month: month2, day: day2 }) => {
                 (month, day) == (month2, day2) && (year.is_none() || year2.is_none() || year == year2)
             }
             (Reading::Time(a), Reading::Time(b)) => a == b,
@@ -72,14 +76,18 @@ fn scan(text: &str) -> Vec<Fact> {
     let mut at = 0;
     while at < tokens.len() {
         let read = if is(&tokens, at, Class::Digits) && !is_part_of_a_name(&tokens, at) {
-            iso_date(&tokens, at).or_else(|| time(&tokens, at)).or_else(|| day_first(&tokens, at)).or_else(|| number(&tokens, at))
+            iso_date(&tokens, at)
+                .or_else(|| time(&tokens, at))
+                .or_else(|| day_first(&tokens, at))
+                .or_else(|| number(&tokens, at))
         } else {
             month_first(&tokens, at)
         };
         match read {
             Some((reading, end)) => {
                 let from = start_with_unit(&tokens, at, &reading);
-                let written = tokens.get(from..end).unwrap_or_default().iter().map(|token| token.text).collect();
+                let written =
+                    tokens.get(from..end).unwrap_or_default().iter().map(|token| token.text).collect();
                 facts.push(Fact { written, reading });
                 at = end.max(at + 1);
             }
@@ -127,9 +135,12 @@ fn before<'a>(tokens: &[Token<'a>], at: usize, back: usize) -> &'a str {
 /// Digits glued to letters before them (`B1.1`, `q1`, `A4`) or in brackets (`must_haves[0]`) name something, and so does
 /// the number of a list item.
 fn is_part_of_a_name(tokens: &[Token<'_>], at: usize) -> bool {
-    let glued = at.checked_sub(1).is_some_and(|prev| is(tokens, prev, Class::Letters)) && currency(before(tokens, at, 1)).is_none();
+    let glued = at.checked_sub(1).is_some_and(|prev| is(tokens, prev, Class::Letters))
+        && currency(before(tokens, at, 1)).is_none();
     let after_name = before(tokens, at, 1) == "."
-        && at.checked_sub(2).is_some_and(|prev| is(tokens, prev, Class::Digits) && is_part_of_a_name(tokens, prev));
+        && at
+            .checked_sub(2)
+            .is_some_and(|prev| is(tokens, prev, Class::Digits) && is_part_of_a_name(tokens, prev));
     let bracketed = before(tokens, at, 1) == "[" && text(tokens, at + 1) == "]";
     let first = at == 0 || before(tokens, at, 1).contains('\n');
     let listed = first && matches!(text(tokens, at + 1), "." | ")") && is(tokens, at + 2, Class::Space);
@@ -236,7 +247,9 @@ fn number(tokens: &[Token<'_>], at: usize) -> Option<(Reading, usize)> {
     while is(tokens, end + 1, Class::Digits) {
         let (separator, group) = (text(tokens, end), text(tokens, end + 1));
         let grouping = matches!(separator, "," | "." | "'" | "\u{2019}");
-        let spaced = matches!(separator, " " | "\u{a0}" | "\u{202f}") && group.len() == 3 && groups.iter().all(|g| g.len() <= 3);
+        let spaced = matches!(separator, " " | "\u{a0}" | "\u{202f}")
+            && group.len() == 3
+            && groups.iter().all(|g| g.len() <= 3);
         if !grouping && !spaced {
             break;
         }
@@ -245,7 +258,8 @@ fn number(tokens: &[Token<'_>], at: usize) -> Option<(Reading, usize)> {
         end += 2;
     }
     let (scaled, unit_end) = scale(tokens, end);
-    let decimals = readings(&groups, &separators).into_iter().map(|decimal| shift(&decimal, scaled)).collect();
+    let decimals =
+        readings(&groups, &separators).into_iter().map(|decimal| shift(&decimal, scaled)).collect();
     let (unit, end) = unit(tokens, at, unit_end);
     Some((Reading::Number { decimals, unit }, end))
 }

@@ -393,7 +393,7 @@ mod tests {
         ] {
             assert_eq!(limit.check(), Ok(()));
             assert_eq!(
-                limit.read(&[value.clone()]),
+                limit.read(std::slice::from_ref(&value)),
                 expected,
                 "{} against {}",
                 value.spelled(),

@@ -234,7 +234,7 @@ pub struct Question {
 pub enum Asked {
     Open,
     /// Passed on by an agent, waiting for the principal.
-    Held(HeldAnswer),
+    Held(Box<HeldAnswer>),
     Answered(Box<Answered>),
 }
 

@@ -3,7 +3,8 @@
 mod line;
 
 pub use line::{
-    ClaimView, DisclosureView, EnvelopeView, EscalationView, OfferView, ProposalView, ReviewView, SeatView, ShareView,
+    ClaimView, DisclosureView, EnvelopeView, EscalationView, OfferView, ProposalView, ReviewView, SeatView,
+    ShareView,
 };
 
 use crate::command::Scope;
@@ -188,12 +189,12 @@ pub fn room(state: &State, viewer: Viewer, now: Timestamp) -> Result<RoomView, R
             .filter(|seat| known && Some(seat.id) != own)
             .map(|seat| line::seat(state, seat))
             .collect(),
-        your_turn: state.phase == Phase::Negotiating && state.paused.is_none() && own.is_some() && state.turn == own,
+        your_turn: state.phase == Phase::Negotiating
+            && state.paused.is_none()
+            && own.is_some()
+            && state.turn == own,
         turn: state.turn.filter(|_| known),
-        pending_question: state
-            .pending()
-            .filter(|question| Some(question.seat) == own)
-            .and_then(question),
+        pending_question: state.pending().filter(|question| Some(question.seat) == own).and_then(question),
         next_action: next_action(state, viewer),
         turn_count: state.turns,
         max_turns: opened.policy.max_turns,
@@ -271,7 +272,12 @@ fn you(state: &State, id: SeatId, now: Timestamp) -> Option<You> {
         seat: line::seat(state, seat),
         card: seat.card.clone(),
         questions: questions(state, id),
-        shares: state.shares.iter().filter(|share| share.seat == id).map(|share| line::share(share, now)).collect(),
+        shares: state
+            .shares
+            .iter()
+            .filter(|share| share.seat == id)
+            .map(|share| line::share(share, now))
+            .collect(),
     })
 }
 
@@ -319,7 +325,10 @@ fn next_action(state: &State, viewer: Viewer) -> String {
                 format!("The relayed answer to {id} waits for your principal's own confirmation.")
             }
             Some(asked) => match &asked.body {
-                Some(body) => format!("Ask your principal, word for word: {:?} Then wait for the answer to {id}.", body.question),
+                Some(body) => format!(
+                    "Ask your principal, word for word: {:?} Then wait for the answer to {id}.",
+                    body.question
+                ),
                 None => format!("Wait for your principal's answer to {id}."),
             },
             None => "The room waits for the principal of another seat. Wait.".to_owned(),

@@ -40,6 +40,7 @@ pub mod most {
     pub const LABEL_CHANGES: usize = 8;
     pub const SHARES: usize = 50;
     pub const DISCLOSURES: usize = 200;
+    pub const QUESTIONS_PER_ROOM: usize = 100;
 }
 
 /// Who a proxy speaks for.

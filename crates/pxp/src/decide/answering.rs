@@ -91,7 +91,12 @@ pub(crate) fn check_direct(
 }
 
 /// Verifies evidence that signs, under the key it came with; a holder's key must be the one they enrolled.
-pub(crate) fn verify(proof: &Proof, statement: Digest, principal: &Principal, at: Timestamp) -> Result<(), Refusal> {
+pub(crate) fn verify(
+    proof: &Proof,
+    statement: Digest,
+    principal: &Principal,
+    at: Timestamp,
+) -> Result<(), Refusal> {
     match &proof.evidence {
         Evidence::Session { .. } | Evidence::Relayed { .. } => return Ok(()),
         Evidence::Wallet { .. } => return Err(Refusal::EvidenceNotAccepted),
@@ -118,12 +123,8 @@ pub(crate) fn verify(proof: &Proof, statement: Digest, principal: &Principal, at
     keys.site = proof.site.clone();
     keys.plain_keys = vec![PlainKey { key, since: Timestamp::EPOCH, until: None }];
     if let Evidence::Passkey { credential_id, .. } = &proof.evidence {
-        keys.passkeys = vec![Passkey {
-            credential_id: credential_id.clone(),
-            key,
-            since: Timestamp::EPOCH,
-            until: None,
-        }];
+        keys.passkeys =
+            vec![Passkey { credential_id: credential_id.clone(), key, since: Timestamp::EPOCH, until: None }];
     }
     approvals::proves(&proof.evidence, &statement, &keys, at).map(|_| ()).map_err(|_| Refusal::BadSignature)
 }
@@ -162,7 +163,11 @@ fn take_effect(
         PrincipalAnswer {
             seat: question.seat,
             speaker: "principal".to_owned(),
-            via: if evidence == EvidenceKind::Relayed { crate::event::Via::Mcp } else { crate::event::Via::Web },
+            via: if evidence == EvidenceKind::Relayed {
+                crate::event::Via::Mcp
+            } else {
+                crate::event::Via::Web
+            },
             question_id: question.id.clone(),
             ruling: input.ruling,
             clears: input.clears.clone(),

@@ -2,10 +2,10 @@
 
 use super::Draft;
 use super::answering::check_direct;
-use crate::command::{AttachSource, ConfirmClaim, Reply};
-use crate::event::{Body, ClaimConfirmed, SourceAttached};
-use crate::envelope::Speaker;
 use crate::Refusal;
+use crate::command::{AttachSource, ConfirmClaim, Reply};
+use crate::envelope::Speaker;
+use crate::event::{Body, ClaimConfirmed, SourceAttached};
 use approvals::Decided;
 
 pub(crate) fn confirm(draft: &mut Draft<'_>, confirm: &ConfirmClaim) -> Result<Reply, Refusal> {
@@ -13,9 +13,10 @@ pub(crate) fn confirm(draft: &mut Draft<'_>, confirm: &ConfirmClaim) -> Result<R
     draft.going_on()?;
     let claim = draft.state.claim(&confirm.claim).ok_or_else(|| unknown(&confirm.claim))?;
     // One principal's word stands until they change it themselves; an answer is a principal's word already.
-    let other = claim.settled.as_ref().is_some_and(|settled| {
-        settled.seat != confirm.seat || settled.accept == confirm.accept
-    });
+    let other = claim
+        .settled
+        .as_ref()
+        .is_some_and(|settled| settled.seat != confirm.seat || settled.accept == confirm.accept);
     if other || claim.speaker == Speaker::Principal {
         return Err(Refusal::ClaimSettled);
     }

@@ -17,8 +17,11 @@ pub(crate) fn open(draft: &mut Draft<'_>, open: &Open) -> Result<Reply, Refusal>
     let mut seats = Vec::new();
     for (index, plan) in open.seats.iter().enumerate() {
         let limit = SeatId::MOST;
-        let seat =
-            SeatId::at(index).ok_or(Refusal::TooMany { place: "/seats".into(), count: open.seats.len(), limit })?;
+        let seat = SeatId::at(index).ok_or(Refusal::TooMany {
+            place: "/seats".into(),
+            count: open.seats.len(),
+            limit,
+        })?;
         let mut audience = plan.principal.clone();
         let mut invite_hash = None;
         if seat == SeatId::A {
@@ -72,7 +75,14 @@ pub(crate) fn join(draft: &mut Draft<'_>, join: &Join) -> Result<Reply, Refusal>
             let link = seat.principal.audience.is_none().then(|| Bearer::fresh(draft.env));
             let link_hash = link.as_ref().map(Bearer::hash);
             draft.push(
-                AgentJoined { seat: join.seat, agent, secret_hash: None, link_hash, key: None, payload: None },
+                AgentJoined {
+                    seat: join.seat,
+                    agent,
+                    secret_hash: None,
+                    link_hash,
+                    key: None,
+                    payload: None,
+                },
                 None,
             )?;
             return Ok(Reply::Joined { seat: join.seat, seat_secret: None, principal_link: link });
@@ -182,7 +192,10 @@ fn relabel(draft: &mut Draft<'_>, join: &Join) -> Result<Reply, Refusal> {
 fn check(open: &Open) -> Result<(), Refusal> {
     wire::required("/topic", &open.topic, most::TOPIC)?;
     if open.seats.len() < 2 {
-        return Err(Refusal::BadValue { place: "/seats".into(), detail: "a room has two seats or more".into() });
+        return Err(Refusal::BadValue {
+            place: "/seats".into(),
+            detail: "a room has two seats or more".into(),
+        });
     }
     wire::count("/seats", open.seats.len(), SeatId::MOST)?;
     for (index, plan) in open.seats.iter().enumerate() {
@@ -200,7 +213,10 @@ fn check(open: &Open) -> Result<(), Refusal> {
 
 fn check_policy(policy: &Policy) -> Result<(), Refusal> {
     const YEAR: u32 = 366 * 86_400;
-    let bad = |place: &str, detail: &str| Refusal::BadValue { place: format!("/policy/{place}"), detail: detail.into() };
+    let bad = |place: &str, detail: &str| Refusal::BadValue {
+        place: format!("/policy/{place}"),
+        detail: detail.into(),
+    };
     if !(1..=1000).contains(&policy.max_turns) {
         return Err(bad("max_turns", "1 to 1000"));
     }
@@ -221,7 +237,9 @@ fn check_policy(policy: &Policy) -> Result<(), Refusal> {
 
 fn member(by: Option<&By>) -> Option<Audience> {
     match by {
-        Some(By::Member { org, member, .. }) => Some(Audience::Member { org: org.clone(), member: member.clone() }),
+        Some(By::Member { org, member, .. }) => {
+            Some(Audience::Member { org: org.clone(), member: member.clone() })
+        }
         Some(By::Holder) | None => None,
     }
 }

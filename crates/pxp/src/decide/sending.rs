@@ -107,6 +107,10 @@ fn check_signature(state: &State, send: &Send, input: &CommittedInput) -> Result
 /// The question this envelope asks, with the words its principal reads.
 fn asked(draft: &mut Draft<'_>, applied: &Applied, salt: Option<Salt>) -> Result<Option<Asking>, Refusal> {
     let Some(asked) = &applied.question else { return Ok(None) };
+    // Questions cost no turn, so they have a cap of their own.
+    if draft.state.questions.len() >= most::QUESTIONS_PER_ROOM {
+        return Err(Refusal::RoomLimit { limit: most::QUESTIONS_PER_ROOM });
+    }
     let id = QuestionId::nth(draft.state.questions.len() + 1);
     let salt = salt.unwrap_or(Salt::from_bytes(draft.env.bytes32()));
     let body = QuestionBody {
@@ -170,7 +174,12 @@ fn envelope(
     })
 }
 
-fn record(draft: &mut Draft<'_>, send: &Send, envelope: Envelope, input: CommittedInput) -> Result<(), Refusal> {
+fn record(
+    draft: &mut Draft<'_>,
+    send: &Send,
+    envelope: Envelope,
+    input: CommittedInput,
+) -> Result<(), Refusal> {
     let (seq, seat, reviews) = (envelope.seq, send.seat, envelope.reviews.clone());
     draft.push(
         EnvelopeSent {

@@ -37,7 +37,10 @@ pub(crate) fn share(draft: &mut Draft<'_>, share: &Share) -> Result<Reply, Refus
     draft.hand(&share.actor, share.seat)?;
     let now = draft.now();
     if share.expires_at.is_some_and(|end| end <= now) {
-        return Err(Refusal::BadValue { place: "/expires_at".into(), detail: "that instant has passed".into() });
+        return Err(Refusal::BadValue {
+            place: "/expires_at".into(),
+            detail: "that instant has passed".into(),
+        });
     }
     if draft.state.shares.iter().filter(|link| link.is_live(now)).count() >= most::SHARES
         || draft.state.shares.len() >= most::SHARES * 10

@@ -62,7 +62,9 @@ fn limits(card: &Card, subject: &Subject<'_>) -> Vec<Reason> {
             Reading::Holds => return None,
             Reading::Crossed => ("limit_crossed", "the offer is outside this limit"),
             Reading::Triggered => ("escalate_when", "the offer meets this condition"),
-            Reading::Unreadable => ("limit_unreadable", "the offer has no value that this limit can be read against"),
+            Reading::Unreadable => {
+                ("limit_unreadable", "the offer has no value that this limit can be read against")
+            }
         };
         Some(reason(code, limit.describe(), detail))
     };
@@ -72,7 +74,13 @@ fn limits(card: &Card, subject: &Subject<'_>) -> Vec<Reason> {
 fn uncited(subject: &Subject<'_>) -> Vec<Reason> {
     (0..subject.terms)
         .filter(|term| granting(subject.authority, *term).is_empty())
-        .map(|term| reason("term_uncited", format!("term {}", term + 1), "no must-have, concession or answer covers it"))
+        .map(|term| {
+            reason(
+                "term_uncited",
+                format!("term {}", term + 1),
+                "no must-have, concession or answer covers it",
+            )
+        })
         .collect()
 }
 
@@ -85,9 +93,11 @@ fn disputes(state: &State, seat: SeatId, subject: &Subject<'_>, reviews: &[Revie
     for (claim, verdict) in old.chain(new) {
         let depends = subject.depends_on.contains(claim);
         let found = match verdict {
-            Verdict::Conflict if subject.accepting || depends => {
-                reason("conflict_unresolved", claim.to_string(), "your agent found it in conflict with your card")
-            }
+            Verdict::Conflict if subject.accepting || depends => reason(
+                "conflict_unresolved",
+                claim.to_string(),
+                "your agent found it in conflict with your card",
+            ),
             Verdict::Challenge if subject.accepting && depends => {
                 reason("disputed_dependency", claim.to_string(), "your agent could not verify it")
             }
@@ -102,8 +112,10 @@ fn disputes(state: &State, seat: SeatId, subject: &Subject<'_>, reviews: &[Revie
 
 fn assumptions(state: &State, seat: SeatId, subject: &Subject<'_>, reviews: &[Review]) -> Vec<Reason> {
     let links = |claim: &Claim| {
-        let earlier = claim.reviews.iter().filter(|review| review.by == seat).flat_map(|review| &review.touches);
-        let now = reviews.iter().filter(|review| review.claim_id == claim.id).flat_map(|review| &review.touches);
+        let earlier =
+            claim.reviews.iter().filter(|review| review.by == seat).flat_map(|review| &review.touches);
+        let now =
+            reviews.iter().filter(|review| review.claim_id == claim.id).flat_map(|review| &review.touches);
         let own = claim.touches.iter().chain(&claim.reference).filter(|_| claim.seat == seat);
         earlier.chain(now).chain(own).any(|clause| must_have(clause))
     };
@@ -112,7 +124,9 @@ fn assumptions(state: &State, seat: SeatId, subject: &Subject<'_>, reviews: &[Re
         .iter()
         .filter_map(|id| state.claim(id))
         .filter(|claim| claim.origin == Origin::Assumed && !state.is_verified(claim) && links(claim))
-        .map(|claim| reason("assumed_must_have", claim.id.to_string(), "it is assumed, and a must-have rests on it"))
+        .map(|claim| {
+            reason("assumed_must_have", claim.id.to_string(), "it is assumed, and a must-have rests on it")
+        })
         .collect()
 }
 

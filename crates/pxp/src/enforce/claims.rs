@@ -7,7 +7,12 @@ use crate::{Card, ClaimId, ClauseRef, Refusal, SeatId};
 
 /// Reviews of this envelope. Refused: a claim that does not exist or is the seat's own, two reviews of one claim, and,
 /// unless the seat only asks its principal, a claim of the others left without one (W-23).
-pub(super) fn review(state: &State, seat: SeatId, card: &Card, input: &EnvelopeInput) -> Result<Vec<Review>, Refusal> {
+pub(super) fn review(
+    state: &State,
+    seat: SeatId,
+    card: &Card,
+    input: &EnvelopeInput,
+) -> Result<Vec<Review>, Refusal> {
     let mut reviews: Vec<Review> = Vec::new();
     for (index, review) in input.reviews.iter().enumerate() {
         let place = format!("/reviews/{index}/claim_id");
@@ -19,7 +24,12 @@ pub(super) fn review(state: &State, seat: SeatId, card: &Card, input: &EnvelopeI
             return Err(Refusal::BadValue { place, detail: "reviewed twice".into() });
         }
         let touches = touching(card, &review.touches, &format!("/reviews/{index}/touches"))?;
-        reviews.push(Review { claim_id: id, verdict: review.verdict, reason: review.reason.clone(), touches });
+        reviews.push(Review {
+            claim_id: id,
+            verdict: review.verdict,
+            reason: review.reason.clone(),
+            touches,
+        });
     }
     if input.status != Status::Escalate {
         let missing = |claim: &&Claim| !reviews.iter().any(|review| review.claim_id == claim.id);

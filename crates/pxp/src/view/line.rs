@@ -4,7 +4,9 @@ use crate::command::{Driver, Scope};
 use crate::limit::TermValue;
 use crate::state::{Asked, Claim, Disclosure, Offer, OfferStanding, Question, Seat, ShareLink, State};
 use crate::wire::{Cited, Origin, Source, Verdict};
-use crate::{Card, ClaimId, ClauseOpening, Envelope, Flag, QuestionId, Ruling, SeatId, ShareId, Speaker, Status};
+use crate::{
+    Card, ClaimId, ClauseOpening, Envelope, Flag, QuestionId, Ruling, SeatId, ShareId, Speaker, Status,
+};
 use approvals::Audience;
 use canon::Digest;
 use env::Timestamp;
@@ -183,7 +185,12 @@ pub(super) fn seat(_state: &State, seat: &Seat) -> SeatView {
 }
 
 pub(super) fn share(share: &ShareLink, now: Timestamp) -> ShareView {
-    ShareView { id: share.id.clone(), scope: share.scope, expires_at: share.expires_at, live: share.is_live(now) }
+    ShareView {
+        id: share.id.clone(),
+        scope: share.scope,
+        expires_at: share.expires_at,
+        live: share.is_live(now),
+    }
 }
 
 pub(super) fn claim(state: &State, claim: &Claim) -> ClaimView {

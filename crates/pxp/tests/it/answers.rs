@@ -11,7 +11,13 @@ use pxp::{Actor, AnswerInput, By, Command, EnvelopeInput, Proof, Refusal, Reply,
 
 pub fn vouch(table: &mut Table, seat: SeatId, claim: &str, accept: bool) -> Result<Reply, Refusal> {
     let claim = claim.parse().unwrap();
-    table.run(Command::ConfirmClaim(ConfirmClaim { actor: principal(seat), seat, claim, accept, proof: session() }))
+    table.run(Command::ConfirmClaim(ConfirmClaim {
+        actor: principal(seat),
+        seat,
+        claim,
+        accept,
+        proof: session(),
+    }))
 }
 
 fn signer(byte: u8) -> SoftwareSigner {
@@ -87,7 +93,9 @@ fn an_approval_never_becomes_a_decline_or_answers_another_question() {
     let mut table = with_key(&key);
     let allow = ruling("q1", Ruling::Allow, &[]);
     let proof = signed(&key, &table.state.asks()[0], Decided::Approve, Some(&allow.body().unwrap()));
-    table.run(Command::Answer(Answer { actor: principal(A), seat: A, answer: allow, proof: proof.clone() })).unwrap();
+    table
+        .run(Command::Answer(Answer { actor: principal(A), seat: A, answer: allow, proof: proof.clone() }))
+        .unwrap();
     table.send(A, escalate("May I pay 2000?", &[])).unwrap();
     let again = Answer { actor: principal(A), seat: A, answer: ruling("q2", Ruling::Allow, &[]), proof };
     assert_eq!(table.code(Command::Answer(again)), "statement_mismatch");
@@ -106,7 +114,8 @@ fn a_passkey_answers_over_the_brief_that_was_shown() {
         panic!()
     };
     let actor = table.state.authenticate(link.expose(), table.now()).unwrap();
-    let passkey = approvals::Passkey { credential_id: id.clone(), key: device.public(), since: start(), until: None };
+    let passkey =
+        approvals::Passkey { credential_id: id.clone(), key: device.public(), since: start(), until: None };
     let enrol = Enrol { actor, seat: A, as_member: None, passkey: Some(passkey), key: None };
     table.run(Command::Enrol(enrol)).unwrap();
     let actor = table.state.authenticate(invites[0].secret.expose(), table.now()).unwrap();
@@ -135,7 +144,10 @@ fn a_passkey_answers_over_the_brief_that_was_shown() {
         },
         statement: Some(statement),
         key: Some(device.public()),
-        site: Some(approvals::Site { id: "example.test".into(), origins: vec!["https://example.test".into()] }),
+        site: Some(approvals::Site {
+            id: "example.test".into(),
+            origins: vec!["https://example.test".into()],
+        }),
     };
     let elsewhere = Proof {
         site: Some(approvals::Site { id: "other.test".into(), origins: vec!["https://other.test".into()] }),
@@ -151,7 +163,8 @@ fn a_passkey_answers_over_the_brief_that_was_shown() {
 fn w02_an_agent_cannot_pass_for_its_principal() {
     let mut table = Table::sealed();
     table.send(A, escalate("May I?", &[])).unwrap();
-    let give = |actor: Actor, proof| Answer { actor, seat: A, answer: ruling("q1", Ruling::Allow, &[]), proof };
+    let give =
+        |actor: Actor, proof| Answer { actor, seat: A, answer: ruling("q1", Ruling::Allow, &[]), proof };
     for (answer, code) in [
         (give(Actor::Seat { seat: A }, session()), "evidence_not_accepted"),
         (give(Actor::Seat { seat: b() }, relayed()), "not_permitted"),
@@ -163,12 +176,20 @@ fn w02_an_agent_cannot_pass_for_its_principal() {
     }
     // Relayed is taken where the policy takes it, and every reader is told.
     table.run(Command::Answer(give(Actor::Seat { seat: A }, relayed()))).unwrap();
-    assert!(table.published().contains(r#""standing":"relayed""#) && table.published().contains(r#""via":"mcp""#));
+    assert!(
+        table.published().contains(r#""standing":"relayed""#) && table.published().contains(r#""via":"mcp""#)
+    );
     let answer = table.state.claims.last().unwrap();
     assert!(!table.state.is_verified(answer), "relayed is not verified");
-    table.run(Command::Leave(pxp::command::Leave { actor: principal(A), seat: A, reason: String::new() })).unwrap();
+    table
+        .run(Command::Leave(pxp::command::Leave { actor: principal(A), seat: A, reason: String::new() }))
+        .unwrap();
     let brief = table.state.brief.as_ref().unwrap().brief.as_ref().unwrap();
-    assert!(brief.notes.iter().any(|note| note.contains("passed on by the agent of seat A")), "{:?}", brief.notes);
+    assert!(
+        brief.notes.iter().any(|note| note.contains("passed on by the agent of seat A")),
+        "{:?}",
+        brief.notes
+    );
     assert_eq!(brief.escalations[0].standing.as_deref(), Some("relayed"));
 }
 
@@ -183,7 +204,13 @@ fn a_disowned_relay_reopens_the_question() {
         proof: relayed(),
     };
     table.run(Command::Answer(relay.clone())).unwrap();
-    let confirm = |accept| Confirm { actor: principal(A), seat: A, question: "q1".parse().unwrap(), accept, proof: session() };
+    let confirm = |accept| Confirm {
+        actor: principal(A),
+        seat: A,
+        question: "q1".parse().unwrap(),
+        accept,
+        proof: session(),
+    };
     table.run(Command::Confirm(confirm(false))).unwrap();
     assert_eq!(table.state.asks()[0].id, "q1");
     assert_eq!(table.code(Command::Confirm(confirm(true))), "nothing_to_confirm");
@@ -205,7 +232,9 @@ fn w06_a_ruling_clears_only_what_it_names() {
         };
         let hash = table.send(A, offered).unwrap().offer_hash.unwrap();
         let reviews = vec![review("A1.1", Verdict::Challenge), review("A1.2", Verdict::Challenge)];
-        table.send(b(), EnvelopeInput { reviews, ..escalate("Shall I trust these?", &["A1.1", "A1.2"]) }).unwrap();
+        table
+            .send(b(), EnvelopeInput { reviews, ..escalate("Shall I trust these?", &["A1.1", "A1.2"]) })
+            .unwrap();
         (table, hash)
     };
     let check = |answer: AnswerInput, left: &[&str]| {
@@ -223,7 +252,8 @@ fn w06_a_ruling_clears_only_what_it_names() {
     check(ruling("q1", Ruling::Allow, &["A1.1", "A1.2"]), &[]);
 
     let (mut table, _) = disputed();
-    let answers = |answer| Command::Answer(Answer { actor: principal(b()), seat: b(), answer, proof: session() });
+    let answers =
+        |answer| Command::Answer(Answer { actor: principal(b()), seat: b(), answer, proof: session() });
     assert_eq!(table.code(answers(ruling("q1", Ruling::Deny, &["A1.1"]))), "misplaced");
     assert_eq!(table.code(answers(ruling("q1", Ruling::Allow, &["A1.3"]))), "unknown_claim");
 }
@@ -240,7 +270,14 @@ fn w07_claims_become_verified_or_denied() {
     // A restated claim shares the standing of the first.
     let restated = vec![claim("the hall  is FREE.", Origin::Stated, Some("known_facts[0]"))];
     table
-        .send(b(), EnvelopeInput { reviews: vec![review("A1.1", Verdict::Accept)], claims: restated, ..say("so it is") })
+        .send(
+            b(),
+            EnvelopeInput {
+                reviews: vec![review("A1.1", Verdict::Accept)],
+                claims: restated,
+                ..say("so it is")
+            },
+        )
         .unwrap();
     assert!(!verified(&table, "B2.1"));
     vouch(&mut table, A, "A1.1", true).unwrap();
@@ -283,14 +320,20 @@ fn an_answer_is_an_amendment_and_a_stated_claim() {
     assert_eq!(card.amendments[0].answer, "My private words");
     assert_eq!(card.hash().unwrap(), seat.card_hash.unwrap());
     let claim = table.state.claims.last().unwrap();
-    assert_eq!((claim.id.as_str(), claim.origin, claim.speaker), ("Aq1", Origin::Stated, pxp::Speaker::Principal));
+    assert_eq!(
+        (claim.id.as_str(), claim.origin, claim.speaker),
+        ("Aq1", Origin::Stated, pxp::Speaker::Principal)
+    );
     assert!(table.state.is_verified(claim));
     // A term may rest on it, and later envelopes are bound to the new card.
     let rests = pxp::wire::Cited { term: 0, clauses: vec!["amendment[0]".into()] };
     let proposal = pxp::wire::ProposalInput { authority: vec![rests], ..proposal("The garden", &["Aq1"]) };
     let sent = table.send(A, EnvelopeInput { proposal: Some(proposal), ..say("so") }).unwrap();
     assert_eq!(sent.status, pxp::Status::Continue);
-    assert_eq!(Some(table.state.envelopes.last().unwrap().intent_hash), table.state.seat(A).unwrap().card_hash);
+    assert_eq!(
+        Some(table.state.envelopes.last().unwrap().intent_hash),
+        table.state.seat(A).unwrap().card_hash
+    );
     // The other side need not review a principal's word.
     table.send(b(), say("fine")).unwrap();
 }
@@ -334,7 +377,9 @@ fn an_organization_answers_by_a_named_member() {
     let mut table = Table::empty(5);
     let mut plan = open(2, policy());
     plan.seats[0].principal = Some(approvals::Audience::Approvers { org: approvals::OrgId("acme".into()) });
-    let Reply::Opened { principal_link, invites, .. } = table.run(Command::Open(plan)).unwrap() else { panic!() };
+    let Reply::Opened { principal_link, invites, .. } = table.run(Command::Open(plan)).unwrap() else {
+        panic!()
+    };
     assert!(principal_link.is_none(), "the organization answers");
     let actor = table.state.authenticate(invites[0].secret.expose(), table.now()).unwrap();
     table
@@ -358,6 +403,10 @@ fn an_organization_answers_by_a_named_member() {
     };
     assert_eq!(table.code(Command::Answer(give(member("other")))), "wrong_person");
     assert_eq!(table.code(Command::Answer(give(member("acme")))), "ok");
-    assert!(table.pointers.contains(&Pointer::Clear { key: "inbox/acme/approvers".into(), item: "r00m:q1".into() }));
+    assert!(
+        table
+            .pointers
+            .contains(&Pointer::Clear { key: "inbox/acme/approvers".into(), item: "r00m:q1".into() })
+    );
     assert!(table.published().contains(r#""member":"ana""#));
 }

@@ -18,10 +18,14 @@ fn attest(table: &Table) -> Attested {
     let last = table.entries.last().unwrap();
     let stream = StreamId::new("room", "r00m").unwrap();
     let signature = server().sign(&head_message(&stream, last.seq, &last.hash)).unwrap();
-    Attested { key: server().public(), head: SignedHead { n: last.seq, hash: last.hash, signature }, log: None }
+    Attested {
+        key: server().public(),
+        head: SignedHead { n: last.seq, hash: last.hash, signature },
+        log: None,
+    }
 }
 
-fn export(table: &Table, viewer: Viewer) -> Bundle {
+pub fn export(table: &Table, viewer: Viewer) -> Bundle {
     bundle::assemble(&table.state, &table.entries, viewer, attest(table)).unwrap()
 }
 
@@ -46,8 +50,12 @@ pub fn whole_room() -> Table {
     table.answer(b(), answer).unwrap();
     let counter = crate::table::proposal("The hall for an evening and a night", &["A1.3"]);
     table.send(b(), EnvelopeInput { proposal: Some(counter), ..say("A counter") }).unwrap();
-    let disclose =
-        Disclose { actor: principal(A), seat: A, to: b(), what: Disclosed::Clause("must_haves[0]".parse().unwrap()) };
+    let disclose = Disclose {
+        actor: principal(A),
+        seat: A,
+        to: b(),
+        what: Disclosed::Clause("must_haves[0]".parse().unwrap()),
+    };
     table.run(Command::Disclose(disclose)).unwrap();
     let hash = table.state.offers.last().unwrap().hash;
     table.send(A, agree(hash)).unwrap();
@@ -58,7 +66,12 @@ pub fn whole_room() -> Table {
 #[test]
 fn n07_a_bundle_verifies_for_each_viewer() {
     let table = whole_room();
-    for viewer in [Viewer::Seat(A), Viewer::Principal(b()), Viewer::Share(Scope::Transcript), Viewer::Share(Scope::Ledger)] {
+    for viewer in [
+        Viewer::Seat(A),
+        Viewer::Principal(b()),
+        Viewer::Share(Scope::Transcript),
+        Viewer::Share(Scope::Ledger),
+    ] {
         let bytes = export(&table, viewer).to_vec().unwrap();
         let folded = bundle::check(&Bundle::parse(&bytes).unwrap()).unwrap();
         assert_eq!(folded.partial, viewer == Viewer::Share(Scope::Ledger));
@@ -82,8 +95,9 @@ fn a_signed_seat_and_signed_evidence_verify_offline() {
     let key = SoftwareSigner::from_seed(Algorithm::P256, &[5; 32]).unwrap();
     let person = SoftwareSigner::from_seed(Algorithm::Ed25519, &[6; 32]).unwrap();
     let mut table = Table::empty(9);
-    let pxp::Reply::Opened { principal_link: Some(link), .. } =
-        table.run(Command::Open(pxp::command::Open { key: Some(key.public()), ..open(2, policy()) })).unwrap()
+    let pxp::Reply::Opened { principal_link: Some(link), .. } = table
+        .run(Command::Open(pxp::command::Open { key: Some(key.public()), ..open(2, policy()) }))
+        .unwrap()
     else {
         panic!()
     };
@@ -108,9 +122,7 @@ fn a_signed_seat_and_signed_evidence_verify_offline() {
     let ask = &table.state.asks()[0];
     let proof =
         crate::answers::signed(&person, ask, approvals::Decided::Decline, Some(&answer.body().unwrap()));
-    table
-        .run(Command::Answer(pxp::command::Answer { actor: principal(A), seat: A, answer, proof }))
-        .unwrap();
+    table.run(Command::Answer(pxp::command::Answer { actor: principal(A), seat: A, answer, proof })).unwrap();
     let folded = bundle::check(&export(&table, Viewer::Seat(A))).unwrap();
     assert_eq!((folded.signatures, folded.evidence), (1, 1));
     // The other side verifies the signature too, though the words of the question are not theirs.
@@ -137,13 +149,18 @@ fn n08_a_lost_tail_and_every_other_edit_is_found() {
     check(|bundle| bundle.head.hash = canon::Digest::ZERO, "bad_head");
     check(|bundle| bundle.head.signature = server().sign(b"x").unwrap(), "bad_head_signature");
     check(
-        |bundle| bundle.keys.server = SoftwareSigner::from_seed(Algorithm::Ed25519, &[2; 32]).unwrap().public(),
+        |bundle| {
+            bundle.keys.server = SoftwareSigner::from_seed(Algorithm::Ed25519, &[2; 32]).unwrap().public()
+        },
         "bad_head_signature",
     );
     check(|bundle| bundle.payloads.values_mut().for_each(|text| text.push(' ')), "bad_payload");
     check(|bundle| drop(bundle.payloads.pop_first()), "bad_withheld");
     check(|bundle| bundle.withheld.push(canon::Digest::of(b"x")), "bad_withheld");
-    check(|bundle| drop(bundle.payloads.insert(canon::Digest::of(b"{}").to_string(), "{}".into())), "extra_payload");
+    check(
+        |bundle| drop(bundle.payloads.insert(canon::Digest::of(b"{}").to_string(), "{}".into())),
+        "extra_payload",
+    );
     check(|bundle| bundle.brief.as_mut().unwrap().topic.push('!'), "bad_brief");
     check(|bundle| bundle.room = "other".parse().unwrap(), "bad_head_signature");
     check(|bundle| bundle.entries.clear(), "no_entries");
@@ -195,8 +212,12 @@ fn whoever_can_rewrite_the_whole_chain_must_still_obey_the_rules() {
     );
     check(
         |event| {
-            if let (Fact::EnvelopeSent(data), Some(Body::Envelope(recorded))) = (&mut event.fact, &mut event.body) {
-                if let (Some(told), Some(sent)) = (&mut recorded.envelope.proposal, &mut recorded.input.proposal) {
+            if let (Fact::EnvelopeSent(data), Some(Body::Envelope(recorded))) =
+                (&mut event.fact, &mut event.body)
+            {
+                if let (Some(told), Some(sent)) =
+                    (&mut recorded.envelope.proposal, &mut recorded.input.proposal)
+                {
                     told.terms[0].push('!');
                     sent.terms[0].push('!');
                 }
@@ -207,7 +228,9 @@ fn whoever_can_rewrite_the_whole_chain_must_still_obey_the_rules() {
     );
     check(
         |event| {
-            if let (Fact::EnvelopeSent(data), Some(Body::Envelope(recorded))) = (&mut event.fact, &mut event.body) {
+            if let (Fact::EnvelopeSent(data), Some(Body::Envelope(recorded))) =
+                (&mut event.fact, &mut event.body)
+            {
                 for claim in &mut recorded.envelope.claims {
                     claim.text.push('!');
                 }
@@ -250,7 +273,8 @@ fn whoever_can_rewrite_the_whole_chain_must_still_obey_the_rules() {
     );
     check(
         |event| {
-            if let (Fact::BriefRecorded(data), Some(Body::Brief(brief))) = (&mut event.fact, &mut event.body) {
+            if let (Fact::BriefRecorded(data), Some(Body::Brief(brief))) = (&mut event.fact, &mut event.body)
+            {
                 brief.unverified_dependencies.clear();
                 data.brief_hash = brief.hash().unwrap();
             }

@@ -41,7 +41,8 @@ fn n03_an_answered_question_is_not_answered_again() {
     let mut table = Table::sealed();
     table.send(A, escalate("May I pay 950?", &[])).unwrap();
     table.answer(A, ruling("q1", Ruling::Deny, &[])).unwrap();
-    let again = Answer { actor: principal(A), seat: A, answer: ruling("q1", Ruling::Allow, &[]), proof: session() };
+    let again =
+        Answer { actor: principal(A), seat: A, answer: ruling("q1", Ruling::Allow, &[]), proof: session() };
     assert_eq!(table.code(Command::Answer(again)), "question_answered");
 }
 
@@ -60,14 +61,24 @@ fn n04_agreeing_to_a_stale_offer_is_refused() {
 fn n09_an_unconfirmed_relayed_answer_leaves_the_room_paused() {
     let mut table = Table::sealed_with(2, holding(), card);
     table.send(A, escalate("May I pay 950?", &[])).unwrap();
-    let relayed =
-        Answer { actor: Actor::Seat { seat: A }, seat: A, answer: ruling("q1", Ruling::Allow, &[]), proof: relayed() };
+    let relayed = Answer {
+        actor: Actor::Seat { seat: A },
+        seat: A,
+        answer: ruling("q1", Ruling::Allow, &[]),
+        proof: relayed(),
+    };
     table.run(Command::Answer(relayed)).unwrap();
     assert_eq!(view::status(&table.state), "paused");
     assert_eq!(table.send_code(A, say("on we go")), "awaiting_answer");
     assert!(!table.kinds().contains(&"principal_answer".to_owned()));
     assert_eq!(table.state.asks()[0].id, "q1.confirm");
-    let confirm = Confirm { actor: principal(A), seat: A, question: "q1".parse().unwrap(), accept: true, proof: session() };
+    let confirm = Confirm {
+        actor: principal(A),
+        seat: A,
+        question: "q1".parse().unwrap(),
+        accept: true,
+        proof: session(),
+    };
     table.run(Command::Confirm(confirm)).unwrap();
     assert_eq!(view::status(&table.state), "negotiating");
     assert!(table.published().contains(r#""standing":"confirmed""#));
@@ -79,7 +90,9 @@ fn n10_a_confirmation_by_a_wrong_person_is_refused() {
     let mut table = Table::sealed_with(2, holding(), card);
     table.send(A, escalate("May I pay 950?", &[])).unwrap();
     let answer = ruling("q1", Ruling::Allow, &[]);
-    table.run(Command::Answer(Answer { actor: Actor::Seat { seat: A }, seat: A, answer, proof: relayed() })).unwrap();
+    table
+        .run(Command::Answer(Answer { actor: Actor::Seat { seat: A }, seat: A, answer, proof: relayed() }))
+        .unwrap();
     let member = By::Member {
         org: approvals::OrgId("other".into()),
         member: approvals::MemberId("eve".into()),
@@ -91,7 +104,8 @@ fn n10_a_confirmation_by_a_wrong_person_is_refused() {
         (Actor::Seat { seat: A }, "not_permitted"),
         (Actor::Server, "not_permitted"),
     ] {
-        let confirm = Confirm { actor, seat: A, question: "q1".parse().unwrap(), accept: true, proof: session() };
+        let confirm =
+            Confirm { actor, seat: A, question: "q1".parse().unwrap(), accept: true, proof: session() };
         assert_eq!(table.code(Command::Confirm(confirm)), code);
     }
     assert_eq!(view::status(&table.state), "paused");
@@ -142,7 +156,9 @@ fn n13_either_side_withdraws_at_any_time() {
         for actor in [Actor::Seat { seat: b() }, principal(b())] {
             let mut table = Table::sealed();
             moment(&mut table);
-            table.run(Command::Leave(Leave { actor, seat: b(), reason: "found another hall".into() })).unwrap();
+            table
+                .run(Command::Leave(Leave { actor, seat: b(), reason: "found another hall".into() }))
+                .unwrap();
             assert_eq!(view::status(&table.state), "withdrawn");
             let brief = table.state.brief.as_ref().unwrap().brief.as_ref().unwrap();
             assert_eq!((brief.seat, brief.reason.as_deref()), (Some(b()), Some("found another hall")));
@@ -157,12 +173,20 @@ fn n13_either_side_withdraws_at_any_time() {
 fn n14_a_silent_side_stalls_the_room_with_the_reason() {
     let policy = Policy { turn_seconds: Some(60), answer_seconds: Some(600), ..Policy::default() };
     let mut table = Table::sealed_with(2, policy.clone(), card);
-    assert!(table.effects.contains(&Effect::Wake { stream: "room/r00m".into(), at: start() + env::Duration::from_secs(60) }));
+    assert!(
+        table.effects.contains(&Effect::Wake {
+            stream: "room/r00m".into(),
+            at: start() + env::Duration::from_secs(60)
+        })
+    );
     table.wait(59).unwrap();
     assert_eq!(view::status(&table.state), "negotiating");
     table.wait(1).unwrap();
     let brief = table.state.brief.as_ref().unwrap().brief.clone().unwrap();
-    assert_eq!((brief.outcome.as_str(), brief.reason.as_deref(), brief.seat), ("stalled", Some("turn_deadline"), Some(A)));
+    assert_eq!(
+        (brief.outcome.as_str(), brief.reason.as_deref(), brief.seat),
+        ("stalled", Some("turn_deadline"), Some(A))
+    );
 
     let mut table = Table::sealed_with(2, policy, card);
     table.send(A, escalate("May I?", &[])).unwrap();
@@ -171,7 +195,8 @@ fn n14_a_silent_side_stalls_the_room_with_the_reason() {
     table.wait(1).unwrap();
     let brief = table.state.brief.as_ref().unwrap().brief.clone().unwrap();
     assert_eq!((brief.outcome.as_str(), brief.reason.as_deref()), ("stalled", Some("escalation_deadline")));
-    let late = Answer { actor: principal(A), seat: A, answer: ruling("q1", Ruling::Allow, &[]), proof: session() };
+    let late =
+        Answer { actor: principal(A), seat: A, answer: ruling("q1", Ruling::Allow, &[]), proof: session() };
     assert_eq!(table.code(Command::Answer(late)), "room_ended");
 }
 
@@ -218,10 +243,16 @@ fn the_last_turn_may_agree() {
 #[test]
 fn a_pause_refuses_everything_until_it_is_resumed() {
     let mut table = Table::sealed_with(2, Policy { turn_seconds: Some(60), ..Policy::default() }, card);
-    assert_eq!(table.code(Command::Pause(Pause { actor: Actor::Seat { seat: A }, reason: "stop".into() })), "not_permitted");
+    assert_eq!(
+        table.code(Command::Pause(Pause { actor: Actor::Seat { seat: A }, reason: "stop".into() })),
+        "not_permitted"
+    );
     table.run(Command::Pause(Pause { actor: Actor::Server, reason: "stop".into() })).unwrap();
     assert_eq!(table.send_code(A, say("hello")), "paused");
-    assert_eq!(table.code(Command::Leave(Leave { actor: Actor::Seat { seat: A }, seat: A, reason: String::new() })), "paused");
+    assert_eq!(
+        table.code(Command::Leave(Leave { actor: Actor::Seat { seat: A }, seat: A, reason: String::new() })),
+        "paused"
+    );
     table.wait(1000).unwrap();
     assert_eq!(view::status(&table.state), "paused");
     table.run(Command::Resume(Resume { actor: Actor::Server })).unwrap();

@@ -6,7 +6,11 @@ use pxp::wire::{Origin, ProposalInput, Verdict};
 use pxp::{CardInput, ClaimId, EnvelopeInput, Ruling, SeatId, Status};
 
 fn codes(sent: &pxp::Sent) -> Vec<&str> {
-    sent.protocol_flags.iter().map(|flag| flag.code.as_str()).filter(|code| *code != "untagged_fact").collect()
+    sent.protocol_flags
+        .iter()
+        .map(|flag| flag.code.as_str())
+        .filter(|code| *code != "untagged_fact")
+        .collect()
 }
 
 fn priced(cents: i64) -> EnvelopeInput {
@@ -64,7 +68,8 @@ fn case_one_a_limit_that_cannot_be_read_forces_a_question() {
 fn case_one_a_term_that_no_clause_covers_forces_a_question() {
     for clauses in [vec![], vec!["known_facts[0]"], vec!["must_never[0]"], vec!["may_agree_to[9]"]] {
         let mut table = Table::sealed();
-        let authority = vec![pxp::wire::Cited { term: 0, clauses: clauses.iter().map(|c| (*c).to_owned()).collect() }];
+        let authority =
+            vec![pxp::wire::Cited { term: 0, clauses: clauses.iter().map(|c| (*c).to_owned()).collect() }];
         let proposal = ProposalInput { authority, ..proposal("The hall", &["new1"]) };
         let sent = table.send(A, EnvelopeInput { proposal: Some(proposal), ..offer("") }).unwrap();
         assert_eq!(sent.status, Status::Escalate, "{clauses:?}");
@@ -82,7 +87,9 @@ fn case_two_a_typed_condition_that_matches_forces_a_question() {
     let mut table = Table::sealed_with(2, policy(), card_with_trigger);
     let sent = table.send(A, priced(90_000)).unwrap();
     assert_eq!(sent.status, Status::Continue);
-    table.send(b(), EnvelopeInput { reviews: vec![review("A1.1", Verdict::Accept)], ..say("higher") }).unwrap();
+    table
+        .send(b(), EnvelopeInput { reviews: vec![review("A1.1", Verdict::Accept)], ..say("higher") })
+        .unwrap();
     let sent = table.send(A, priced(90_001)).unwrap();
     assert_eq!((sent.status, codes(&sent)), (Status::Escalate, vec!["escalate_when"]));
 }
@@ -140,7 +147,10 @@ fn what_was_allowed_is_that_offer_and_no_other() {
     let sent = table.send(A, priced_again(95_000)).unwrap();
     assert_eq!(sent.status, Status::Continue);
     let reviews = vec![review("A1.1", Verdict::Accept)];
-    assert_eq!(table.send_code(b(), EnvelopeInput { reviews: reviews.clone(), ..agree(draft) }), "offer_draft");
+    assert_eq!(
+        table.send_code(b(), EnvelopeInput { reviews: reviews.clone(), ..agree(draft) }),
+        "offer_draft"
+    );
     table.send(b(), EnvelopeInput { reviews, ..say("hm") }).unwrap();
     let sent = table.send(A, priced_again(95_001)).unwrap();
     assert_eq!((sent.status, codes(&sent)), (Status::Escalate, vec!["limit_crossed"]));
@@ -190,7 +200,11 @@ fn a_question_about_an_offer_carries_what_the_server_would_ask() {
         question.body.as_ref().unwrap().reasons.iter().map(|reason| reason.code.as_str()).collect();
     assert_eq!(reasons, ["limit_crossed", "term_uncited"]);
     table.answer(b(), ruling("q1", Ruling::Allow, &[])).unwrap();
-    let accepted = EnvelopeInput { reviews: vec![review("A1.1", Verdict::Accept)], authority: Vec::new(), ..agree(hash) };
+    let accepted = EnvelopeInput {
+        reviews: vec![review("A1.1", Verdict::Accept)],
+        authority: Vec::new(),
+        ..agree(hash)
+    };
     assert_eq!(table.send(b(), accepted).unwrap().status, Status::Agree);
     let brief = table.state.brief.as_ref().unwrap().brief.as_ref().unwrap();
     let basis: Vec<&str> = brief.authority[0].seats.iter().map(|seat| seat.basis.as_str()).collect();

@@ -6,7 +6,8 @@ use crate::table::*;
 use proptest::prelude::*;
 use pxp::bundle;
 use pxp::command::{
-    Answer, AttachSource, Confirm, Disclose, Disclosed, Join, Leave, Pause, Resume, Rotate, Share, WithdrawOffer,
+    Answer, AttachSource, Confirm, Disclose, Disclosed, Join, Leave, Pause, Resume, Rotate, Share,
+    WithdrawOffer,
 };
 use pxp::view::{self, Viewer};
 use pxp::wire::{Origin, ProposalInput, Source, Verdict};
@@ -22,8 +23,12 @@ struct Step {
 }
 
 fn steps() -> impl Strategy<Value = (u64, usize, bool, Vec<Step>)> {
-    let step = (0..20_u8, 0..3_u8, any::<u8>(), any::<bool>())
-        .prop_map(|(kind, seat, pick, flag)| Step { kind, seat, pick, flag });
+    let step = (0..20_u8, 0..3_u8, any::<u8>(), any::<bool>()).prop_map(|(kind, seat, pick, flag)| Step {
+        kind,
+        seat,
+        pick,
+        flag,
+    });
     (any::<u64>(), 2..4_usize, any::<bool>(), proptest::collection::vec(step, 1..60))
 }
 
@@ -49,7 +54,8 @@ fn play(table: &mut Table, step: &Step) {
         0..=2 => {
             let values = if step.flag { vec![price(i64::from(step.pick) * 600)] } else { Vec::new() };
             let proposal = ProposalInput { values, ..proposal("The hall", &["new1"]) };
-            let envelope = EnvelopeInput { reviews: reviews(), proposal: Some(proposal), ..offer("The hall") };
+            let envelope =
+                EnvelopeInput { reviews: reviews(), proposal: Some(proposal), ..offer("The hall") };
             Command::Send(send(seat, envelope))
         }
         3..=6 => {
@@ -87,7 +93,13 @@ fn play(table: &mut Table, step: &Step) {
         13 => {
             let Some(question) = table.state.pending() else { return };
             let (question, seat) = (question.id.clone(), question.seat);
-            Command::Confirm(Confirm { actor: principal(seat), seat, question, accept: step.flag, proof: session() })
+            Command::Confirm(Confirm {
+                actor: principal(seat),
+                seat,
+                question,
+                accept: step.flag,
+                proof: session(),
+            })
         }
         14 => {
             let Some(claim) = nth_claim(step.pick) else { return };
@@ -106,7 +118,12 @@ fn play(table: &mut Table, step: &Step) {
         }
         17 => match step.pick % 5 {
             0 => Command::Pause(Pause { actor: Actor::Server, reason: String::new() }),
-            1 => Command::Share(Share { actor: Actor::Seat { seat }, seat, scope: Scope::Brief, expires_at: None }),
+            1 => Command::Share(Share {
+                actor: Actor::Seat { seat },
+                seat,
+                scope: Scope::Brief,
+                expires_at: None,
+            }),
             2 => Command::Rotate(Rotate { actor: principal(seat), seat }),
             3 => {
                 let to = SeatId::at((seat.index() + 1) % seats).unwrap();
@@ -154,10 +171,14 @@ fn hold_true(table: &Table) {
     for seat in &state.seats {
         assert_eq!(seat.card.as_ref().unwrap().hash().unwrap(), seat.card_hash.unwrap());
     }
-    for viewer in [Viewer::Seat(A), Viewer::Principal(b()), Viewer::Share(Scope::Transcript), Viewer::Nobody] {
+    for viewer in [Viewer::Seat(A), Viewer::Principal(b()), Viewer::Share(Scope::Transcript), Viewer::Nobody]
+    {
         let seen = view::room(state, viewer, table.now()).unwrap();
         let text = String::from_utf8(canon::to_vec(&seen).unwrap()).unwrap();
-        assert_eq!(text.contains("Ana never pays in cash"), viewer == Viewer::Seat(A) || disclosed(table, viewer));
+        assert_eq!(
+            text.contains("Ana never pays in cash"),
+            viewer == Viewer::Seat(A) || disclosed(table, viewer)
+        );
     }
 }
 

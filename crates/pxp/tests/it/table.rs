@@ -4,14 +4,12 @@ use approvals::{Evidence, EvidenceKind};
 use canon::Digest;
 use env::{Duration, Source, Timestamp, Virtual};
 use ledger::{Aggregate, Coded, Effect, Entry, Head, Pointer};
-use pxp::command::{
-    Answer, Driver, Enrol, Join, Open, Relayed, Seal, SeatPlan, Send as SendCommand,
-};
+use pxp::command::{Answer, Driver, Enrol, Join, Open, Relayed, Seal, SeatPlan, Send as SendCommand};
 use pxp::limit::{Kind, Limit, Op, Operand, Scalar, TermValue};
 use pxp::wire::{Cited, ClaimInput, Origin, Party, ProposalInput, ReviewInput, Verdict};
 use pxp::{
-    Actor, AnswerInput, By, CardInput, Command, EnvelopeInput, Policy, Proof, QuestionId, Refusal, Reply, Room, RoomId,
-    Ruling, SeatId, Sent, State, Status,
+    Actor, AnswerInput, By, CardInput, Command, EnvelopeInput, Policy, Proof, QuestionId, Refusal, Reply,
+    Room, RoomId, Ruling, SeatId, Sent, State, Status,
 };
 
 pub const A: SeatId = SeatId::A;
@@ -69,7 +67,8 @@ impl Table {
         for (seat, secret) in table.invites.clone() {
             let actor = table.state.authenticate(&secret, table.now()).unwrap();
             let agent = Some(format!("Agent {seat}"));
-            let reply = table.run(Command::Join(Join { actor, seat, agent, key: None, principal: None })).unwrap();
+            let reply =
+                table.run(Command::Join(Join { actor, seat, agent, key: None, principal: None })).unwrap();
             let Reply::Joined { seat_secret: Some(own), principal_link: Some(link), .. } = reply else {
                 panic!("{reply:?}")
             };
@@ -126,7 +125,8 @@ impl Table {
     pub fn enrol(&mut self, seat: SeatId, link: &str) {
         let actor = self.state.authenticate(link, self.now()).unwrap();
         let enrol = Enrol { actor, seat, as_member: None, passkey: None, key: None };
-        let Reply::Enrolled { principal_secret: Some(secret), .. } = self.run(Command::Enrol(enrol)).unwrap() else {
+        let Reply::Enrolled { principal_secret: Some(secret), .. } = self.run(Command::Enrol(enrol)).unwrap()
+        else {
             panic!("no principal secret")
         };
         self.principals.push(secret.expose().to_owned());
@@ -213,7 +213,14 @@ pub fn relayed() -> Proof {
 
 pub fn proof(evidence: Evidence) -> Proof {
     assert!(matches!(evidence.kind(), EvidenceKind::Session | EvidenceKind::Relayed));
-    Proof { by: By::Holder, nonce: "0123456789abcdef".into(), evidence, statement: None, key: None, site: None }
+    Proof {
+        by: By::Holder,
+        nonce: "0123456789abcdef".into(),
+        evidence,
+        statement: None,
+        key: None,
+        site: None,
+    }
 }
 
 /// A card that allows the terms of [`offer`], without typed limits.

@@ -46,14 +46,16 @@ fn w01_an_invite_works_once_and_gives_another_secret() {
     }
     table.enrol(b(), link.expose());
     assert_eq!(table.state.authenticate(link.expose(), table.now()), None);
-    let again = Enrol { actor: Actor::Link { seat: b() }, seat: b(), as_member: None, passkey: None, key: None };
+    let again =
+        Enrol { actor: Actor::Link { seat: b() }, seat: b(), as_member: None, passkey: None, key: None };
     assert_eq!(table.code(Command::Enrol(again)), "invite_used");
 }
 
 #[test]
 fn w01_an_invite_of_another_seat_is_unknown() {
     let mut table = Table::opened(3, policy());
-    let join = Join { actor: Actor::Invite { seat: b() }, seat: c(), agent: None, key: None, principal: None };
+    let join =
+        Join { actor: Actor::Invite { seat: b() }, seat: c(), agent: None, key: None, principal: None };
     assert_eq!(table.code(Command::Join(join)), "invite_unknown");
 }
 
@@ -64,7 +66,8 @@ fn w03_a_seat_with_a_key_signs_every_envelope() {
     let mut table = Table::empty(6);
     let plan = pxp::command::Open { key: Some(key.public()), ..open(2, policy()) };
     table.run(Command::Open(plan)).unwrap();
-    let join = Join { actor: Actor::Invite { seat: b() }, seat: b(), agent: None, key: None, principal: None };
+    let join =
+        Join { actor: Actor::Invite { seat: b() }, seat: b(), agent: None, key: None, principal: None };
     table.run(Command::Join(join)).unwrap();
     table.seal(A, card(A)).unwrap();
     table.seal(b(), card(b())).unwrap();
@@ -86,18 +89,21 @@ fn w03_a_seat_with_a_key_signs_every_envelope() {
     assert_eq!(table.code(with(Some("m1"), Some("x".into()), &asking)), "salt_required");
     asking.escalation.as_mut().unwrap().salt = Some(canon::Salt::from_bytes([1; 32]));
     assert_eq!(table.code(with(Some("m1"), sign(&key, "m1", &asking), &asking)), "ok");
-    table.run(Command::Answer(pxp::command::Answer {
-        actor: Actor::Seat { seat: A },
-        seat: A,
-        answer: ruling("q1", Ruling::Allow, &[]),
-        proof: relayed(),
-    }))
-    .unwrap();
+    table
+        .run(Command::Answer(pxp::command::Answer {
+            actor: Actor::Seat { seat: A },
+            seat: A,
+            answer: ruling("q1", Ruling::Allow, &[]),
+            proof: relayed(),
+        }))
+        .unwrap();
     assert_eq!(table.code(with(Some("m3"), sign(&key, "m3", &envelope), &envelope)), "ok");
     // A seat without a key signs nothing, and the brief says which is which.
     let unsigned = Send { signature: Some("x".into()), msg_id: Some("m".into()), ..send(b(), say("hello")) };
     assert_eq!(table.code(Command::Send(unsigned)), "bad_signature");
-    table.run(Command::Leave(Leave { actor: Actor::Seat { seat: A }, seat: A, reason: String::new() })).unwrap();
+    table
+        .run(Command::Leave(Leave { actor: Actor::Seat { seat: A }, seat: A, reason: String::new() }))
+        .unwrap();
     let brief = table.state.brief.as_ref().unwrap().brief.as_ref().unwrap();
     assert_eq!(brief.parties[0].signed_by, Some(key.public().thumbprint().to_string()));
     assert!(brief.notes.iter().any(|note| note.starts_with("Seat B does not sign")));
@@ -111,8 +117,14 @@ fn w05_stated_means_the_own_card_says_so() {
         table.send(A, offer("The hall")).unwrap();
         let mut stated = claim("eighty people come", Origin::Stated, Some(reference));
         stated.quote = quote.map(str::to_owned);
-        let sent = table.send(b(), reviewed(EnvelopeInput { claims: vec![stated], ..say("hello") }, &["A1.1"])).unwrap();
-        assert_eq!((table.state.claims[1].origin, flags(&sent)), (origin, code.to_vec()), "{reference} {quote:?}");
+        let sent = table
+            .send(b(), reviewed(EnvelopeInput { claims: vec![stated], ..say("hello") }, &["A1.1"]))
+            .unwrap();
+        assert_eq!(
+            (table.state.claims[1].origin, flags(&sent)),
+            (origin, code.to_vec()),
+            "{reference} {quote:?}"
+        );
     };
     check("known_facts[0]", Some("80 guests"), Origin::Stated, &[]);
     check("known_facts[0]", Some("90 guests"), Origin::Assumed, &["quote_not_in_clause"]);
@@ -127,7 +139,12 @@ fn w05_a_restated_claim_keeps_its_origin_unless_a_source_is_bound() {
     let check = |restated: pxp::wire::ClaimInput, origin: Origin, verified: bool| {
         let mut table = Table::sealed();
         table.send(A, offer("The hall")).unwrap();
-        table.send(b(), reviewed(EnvelopeInput { claims: vec![restated.clone()], ..say("as said") }, &["A1.1"])).unwrap();
+        table
+            .send(
+                b(),
+                reviewed(EnvelopeInput { claims: vec![restated.clone()], ..say("as said") }, &["A1.1"]),
+            )
+            .unwrap();
         let made = &table.state.claims[1];
         assert_eq!((made.origin, table.state.is_verified(made)), (origin, verified), "{restated:?}");
         assert_eq!(made.restates.as_ref().map(|id| id.as_str()), Some("A1.1"));
@@ -144,7 +161,8 @@ fn w05_a_restated_claim_keeps_its_origin_unless_a_source_is_bound() {
 fn w05_a_source_without_digest_verifies_nothing() {
     let mut table = Table::sealed();
     let mut bound = claim("The roof is new", Origin::Sourced, Some("survey"));
-    bound.source = Some(Source { uri: "https://example.test/survey".into(), sha256: canon::Digest::of(b"x") });
+    bound.source =
+        Some(Source { uri: "https://example.test/survey".into(), sha256: canon::Digest::of(b"x") });
     let claims = vec![claim("The floor is new", Origin::Sourced, Some("survey")), bound];
     table.send(A, EnvelopeInput { claims, ..say("hello") }).unwrap();
     let verified: Vec<bool> = table.state.claims.iter().map(|claim| table.state.is_verified(claim)).collect();
@@ -153,7 +171,12 @@ fn w05_a_source_without_digest_verifies_nothing() {
 
 #[test]
 fn w08_offers_are_accepted_by_hash_and_lapse() {
-    let withdraw = |seat, offer_hash| WithdrawOffer { actor: Actor::Seat { seat }, seat, offer_hash, reason: "no".into() };
+    let withdraw = |seat, offer_hash| WithdrawOffer {
+        actor: Actor::Seat { seat },
+        seat,
+        offer_hash,
+        reason: "no".into(),
+    };
     let mut table = Table::sealed();
     let hash = table.send(A, offer("The hall")).unwrap().offer_hash.unwrap();
     let unnamed = EnvelopeInput { accepts: None, ..agree(hash) };
@@ -205,7 +228,9 @@ fn w10_share_links_have_a_scope_an_end_and_can_be_revoked() {
     table.send(A, offer("The hall")).unwrap();
     let share = |scope, expires_at| Share { actor: Actor::Seat { seat: A }, seat: A, scope, expires_at };
     let end = table.now() + env::Duration::from_secs(60);
-    let Reply::Shared { id, secret } = table.run(Command::Share(share(Scope::Transcript, Some(end)))).unwrap() else {
+    let Reply::Shared { id, secret } =
+        table.run(Command::Share(share(Scope::Transcript, Some(end)))).unwrap()
+    else {
         panic!()
     };
     let found = table.state.authenticate(secret.expose(), table.now());
@@ -223,7 +248,10 @@ fn w10_share_links_have_a_scope_an_end_and_can_be_revoked() {
     assert_eq!(table.code(Command::Share(share(Scope::Brief, past))), "bad_value");
     // A reader changes nothing.
     let reader = Actor::Share { id: "s1".parse().unwrap(), scope: Scope::Transcript };
-    assert_eq!(table.code(Command::Leave(Leave { actor: reader, seat: A, reason: String::new() })), "not_permitted");
+    assert_eq!(
+        table.code(Command::Leave(Leave { actor: reader, seat: A, reason: String::new() })),
+        "not_permitted"
+    );
 }
 
 #[test]
@@ -243,7 +271,9 @@ fn w10_a_rotated_secret_is_dead() {
 fn w10_a_view_holds_nothing_of_another_side() {
     let mut table = Table::sealed();
     table.send(A, escalate("May I?", &[])).unwrap();
-    for viewer in [Viewer::Seat(b()), Viewer::Principal(b()), Viewer::Share(Scope::Transcript), Viewer::Nobody] {
+    for viewer in
+        [Viewer::Seat(b()), Viewer::Principal(b()), Viewer::Share(Scope::Transcript), Viewer::Nobody]
+    {
         let view = view::room(&table.state, viewer, table.now()).unwrap();
         let text = String::from_utf8(canon::to_vec(&view).unwrap()).unwrap();
         assert!(!text.contains("Ana never pays in cash") && !text.contains("May I?"), "{viewer:?}");
@@ -267,14 +297,19 @@ fn w14_nothing_is_cut() {
     let long = |n: usize| "x".repeat(n);
     check(say(&long(most::MESSAGE + 1)), "too_long", "/message");
     check(say(" "), "empty", "/message");
-    let claims = |n: usize| (0..n).map(|i| claim(&format!("c{i}"), Origin::Assumed, None)).collect::<Vec<_>>();
+    let claims =
+        |n: usize| (0..n).map(|i| claim(&format!("c{i}"), Origin::Assumed, None)).collect::<Vec<_>>();
     check(EnvelopeInput { claims: claims(9), ..say("m") }, "too_many", "/claims");
     check(
         EnvelopeInput { claims: vec![claim(&long(401), Origin::Assumed, None)], ..say("m") },
         "too_long",
         "/claims/0/text",
     );
-    check(EnvelopeInput { claims: vec![claim("", Origin::Assumed, None)], ..say("m") }, "empty", "/claims/0/text");
+    check(
+        EnvelopeInput { claims: vec![claim("", Origin::Assumed, None)], ..say("m") },
+        "empty",
+        "/claims/0/text",
+    );
     let hidden = Some("known_facts[0]\u{202e}");
     check(
         EnvelopeInput { claims: vec![claim("c", Origin::Stated, hidden)], ..say("m") },
@@ -290,9 +325,21 @@ fn w14_nothing_is_cut() {
     check(terms(vec!["t".into(); 11]), "too_many", "/proposal/terms");
     check(terms(vec![long(301)]), "too_long", "/proposal/terms/0");
     check(terms(vec!["\u{1f600}".repeat(151)]), "too_long", "/proposal/terms/0");
-    check(EnvelopeInput { proposal: Some(proposal("t", &["new1"])), ..say("m") }, "unknown_claim", "/proposal/depends_on/0");
-    check(EnvelopeInput { proposal: Some(proposal("t", &["B7.7"])), ..say("m") }, "unknown_claim", "/proposal/depends_on/0");
-    check(EnvelopeInput { reviews: vec![review("B1.1", Verdict::Accept)], ..say("m") }, "unknown_claim", "/reviews/0/claim_id");
+    check(
+        EnvelopeInput { proposal: Some(proposal("t", &["new1"])), ..say("m") },
+        "unknown_claim",
+        "/proposal/depends_on/0",
+    );
+    check(
+        EnvelopeInput { proposal: Some(proposal("t", &["B7.7"])), ..say("m") },
+        "unknown_claim",
+        "/proposal/depends_on/0",
+    );
+    check(
+        EnvelopeInput { reviews: vec![review("B1.1", Verdict::Accept)], ..say("m") },
+        "unknown_claim",
+        "/reviews/0/claim_id",
+    );
     check(escalate(&long(401), &[]), "too_long", "/escalation/question");
     check(escalate("q", &["B1.1"]), "unknown_claim", "/escalation/claims/0");
 
@@ -324,7 +371,11 @@ fn w14_cards_are_refused_with_their_place() {
         card.limits.push(limit);
     };
     check(bad_clause, "unknown_clause", "/limits/0/clause");
-    check(|card| card.limits.push(pxp::limit::Limit { unit: None, ..at_most_900() }), "bad_value", "/limits/0");
+    check(
+        |card| card.limits.push(pxp::limit::Limit { unit: None, ..at_most_900() }),
+        "bad_value",
+        "/limits/0",
+    );
 }
 
 #[test]
@@ -347,8 +398,10 @@ fn w16_every_term_has_its_authority_on_every_side() {
     table.send(b(), reviewed(agree(hash), &["A1.1"])).unwrap();
     let view = view::brief(&table.state, Viewer::Principal(b())).unwrap();
     let seats = &view.brief.authority[0].seats;
-    let told: Vec<(&str, Vec<&str>)> =
-        seats.iter().map(|seat| (seat.basis.as_str(), seat.clauses.iter().map(String::as_str).collect())).collect();
+    let told: Vec<(&str, Vec<&str>)> = seats
+        .iter()
+        .map(|seat| (seat.basis.as_str(), seat.clauses.iter().map(String::as_str).collect()))
+        .collect();
     assert_eq!(told, [("clause", vec!["may_agree_to[0]"]), ("clause", vec!["may_agree_to[0]"])]);
     assert_eq!(view.your_clauses[0].text, "Up to 900 EUR for the evening");
     assert!(view::brief(&table.state, Viewer::Nobody).is_none());
@@ -357,7 +410,8 @@ fn w16_every_term_has_its_authority_on_every_side() {
 
 #[test]
 fn w17_an_offer_can_be_withdrawn_out_of_turn_but_not_after_agreement() {
-    let withdraw = |offer_hash| WithdrawOffer { actor: principal(A), seat: A, offer_hash, reason: String::new() };
+    let withdraw =
+        |offer_hash| WithdrawOffer { actor: principal(A), seat: A, offer_hash, reason: String::new() };
     let mut table = Table::sealed();
     let hash = table.send(A, offer("The hall")).unwrap().offer_hash.unwrap();
     table.send(b(), reviewed(escalate("May I?", &[]), &["A1.1"])).unwrap();
@@ -404,6 +458,17 @@ fn w20_labels_change_eight_times() {
         assert_eq!(table.code(label(format!("label {n}"))), "ok");
     }
     assert_eq!(table.code(label("one more".into())), "label_limit");
+}
+
+#[test]
+fn w20_questions_cost_no_turn_but_end_at_a_hundred() {
+    let mut table = Table::sealed();
+    for n in 1..=most::QUESTIONS_PER_ROOM {
+        table.send(A, escalate("May I?", &[])).unwrap();
+        table.answer(A, ruling(&format!("q{n}"), Ruling::Deny, &[])).unwrap();
+    }
+    assert_eq!(table.send_code(A, escalate("May I?", &[])), "room_limit");
+    table.send(A, say("then not")).unwrap();
 }
 
 #[test]
@@ -483,7 +548,8 @@ fn facts_that_no_claim_covers_are_flagged_and_told() {
     assert_eq!(brief.protocol_flags.len(), 2);
     // A typed value covers it.
     let mut table = Table::sealed_with(2, policy(), limited);
-    let proposal = ProposalInput { values: vec![price(85_000)], ..proposal("The hall for 850 EUR", &["new1"]) };
+    let proposal =
+        ProposalInput { values: vec![price(85_000)], ..proposal("The hall for 850 EUR", &["new1"]) };
     let sent = table.send(A, EnvelopeInput { proposal: Some(proposal), ..offer("") }).unwrap();
     assert_eq!((sent.status, flags(&sent).len()), (Status::Continue, 0));
 }
@@ -494,7 +560,10 @@ fn a_principal_shows_a_card_or_a_clause_and_it_verifies() {
     let show = |actor: Actor, what| Command::Disclose(Disclose { actor, seat: A, to: b(), what });
     let clause = Disclosed::Clause("must_never[0]".parse().unwrap());
     assert_eq!(table.code(show(Actor::Seat { seat: A }, clause)), "not_permitted");
-    assert_eq!(table.code(show(principal(A), Disclosed::Clause("must_never[7]".parse().unwrap()))), "nothing_to_disclose");
+    assert_eq!(
+        table.code(show(principal(A), Disclosed::Clause("must_never[7]".parse().unwrap()))),
+        "nothing_to_disclose"
+    );
     table.run(show(principal(A), clause)).unwrap();
     table.run(show(principal(A), Disclosed::Card)).unwrap();
     let view = view::room(&table.state, Viewer::Seat(b()), table.now()).unwrap();
@@ -516,7 +585,8 @@ fn built_in_seats_are_moved_by_the_server_alone() {
     let mut plan = open(2, policy());
     plan.seats[1].driver = pxp::command::Driver::BuiltIn;
     table.run(Command::Open(plan)).unwrap();
-    let join = Join { actor: Actor::Server, seat: b(), agent: Some("House".into()), key: None, principal: None };
+    let join =
+        Join { actor: Actor::Server, seat: b(), agent: Some("House".into()), key: None, principal: None };
     table.run(Command::Join(join)).unwrap();
     table.seal(A, card(A)).unwrap();
     table.run(Command::Seal(Seal { actor: Actor::Server, seat: b(), card: card(b()) })).unwrap();
