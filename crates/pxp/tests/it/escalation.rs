@@ -29,7 +29,7 @@ fn accepted_at(cents: i64) -> (Table, pxp::Sent) {
 }
 
 #[test]
-fn case_one_a_term_beyond_a_limit_forces_a_question() {
+fn w04_case_one_a_term_beyond_a_limit_forces_a_question() {
     let (table, sent) = accepted_at(90_000);
     assert_eq!((sent.status, codes(&sent).len()), (Status::Agree, 0));
     assert!(table.state.agreement.is_some());
@@ -48,7 +48,7 @@ fn case_one_a_term_beyond_a_limit_forces_a_question() {
 }
 
 #[test]
-fn case_one_a_limit_that_cannot_be_read_forces_a_question() {
+fn w04_case_one_a_limit_that_cannot_be_read_forces_a_question() {
     let unreadable = |proposal: ProposalInput| {
         let mut table = Table::sealed_with(2, policy(), limited);
         let sent = table.send(A, EnvelopeInput { proposal: Some(proposal), ..offer("") }).unwrap();
@@ -65,7 +65,7 @@ fn case_one_a_limit_that_cannot_be_read_forces_a_question() {
 }
 
 #[test]
-fn case_one_a_term_that_no_clause_covers_forces_a_question() {
+fn w04_case_one_a_term_that_no_clause_covers_forces_a_question() {
     for clauses in [vec![], vec!["known_facts[0]"], vec!["must_never[0]"], vec!["may_agree_to[9]"]] {
         let mut table = Table::sealed();
         let authority =
@@ -79,7 +79,7 @@ fn case_one_a_term_that_no_clause_covers_forces_a_question() {
 }
 
 #[test]
-fn case_two_a_typed_condition_that_matches_forces_a_question() {
+fn w04_case_two_a_typed_condition_that_matches_forces_a_question() {
     fn card_with_trigger(seat: SeatId) -> CardInput {
         let trigger = Limit { op: Op::Gt, clause: "escalate_when[0]".parse().unwrap(), ..at_most_900() };
         CardInput { limits: vec![trigger], ..card(seat) }
@@ -95,7 +95,7 @@ fn case_two_a_typed_condition_that_matches_forces_a_question() {
 }
 
 #[test]
-fn case_three_an_own_conflict_unresolved_forces_a_question() {
+fn w04_case_three_an_own_conflict_unresolved_forces_a_question() {
     let mut table = Table::sealed();
     let hash = table.send(A, offer("The hall")).unwrap().offer_hash.unwrap();
     let conflicted = EnvelopeInput { reviews: vec![review("A1.1", Verdict::Conflict)], ..agree(hash) };
@@ -115,7 +115,7 @@ fn case_three_an_own_conflict_unresolved_forces_a_question() {
 }
 
 #[test]
-fn case_four_an_assumption_under_a_must_have_forces_a_question() {
+fn w04_case_four_an_assumption_under_a_must_have_forces_a_question() {
     let touching = || {
         let mut touching = review("A1.1", Verdict::Accept);
         touching.touches = vec!["must_haves[0]".into()];
