@@ -21,6 +21,7 @@ pub mod limit;
 mod room;
 mod schema;
 pub mod state;
+pub mod v0;
 pub mod view;
 pub mod wire;
 
