@@ -1,1 +1,50 @@
-fn main() {}
+//! The binary: one command line over the whole house.
+
+mod cli;
+mod commands;
+mod config;
+mod demo;
+mod house;
+mod notifier;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use commands::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Cli::parse();
+    log_to_stderr();
+    run(arguments.command).unwrap_or_else(Failure::exit)
+}
+
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Verify(arguments) => return commands::verify::run(&arguments),
+        Command::Canon(arguments) => commands::canon::run(&arguments)?,
+        Command::Keys(command) => commands::keys::run(&command)?,
+        Command::Completions { shell } => commands::shell::completions(shell),
+        Command::Man { folder } => commands::shell::man(&folder)?,
+        Command::Serve(arguments) => wait(commands::serve::run(arguments))?,
+        Command::Demo(arguments) => wait(demo::run(arguments))?,
+        Command::Doctor(setup) => wait(commands::doctor::run(setup))?,
+        Command::Room(command) => wait(commands::room::run(command))?,
+        Command::Owner(setup) => wait(commands::room::owner(setup))?,
+        Command::Fsck(setup) => wait(commands::keep::fsck(&setup))?,
+        Command::Backup(arguments) => wait(commands::keep::backup(&arguments))?,
+        Command::Restore(arguments) => wait(commands::keep::restore(&arguments))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wait(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(Failure::unusable_by)?.block_on(work)
+}
+
+/// Standard output is for results. What is logged, and how much, follows `RUST_LOG`; warnings without it.
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}

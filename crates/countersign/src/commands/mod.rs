@@ -1,6 +1,13 @@
 //! One module a command. Each ends in `Ok` or in a [`Failure`] that carries the exit status.
 
 pub mod canon;
+pub mod doctor;
+pub mod keys;
+pub mod keep;
+pub mod room;
+pub mod serve;
+pub mod shell;
+pub mod verify;
 
 use std::io::Read;
 use std::path::Path;
@@ -21,6 +28,10 @@ impl Failure {
     /// The input or the setup is of no use.
     pub fn unusable(reason: impl Into<String>) -> Self {
         Self { status: 2, reason: reason.into() }
+    }
+    /// Unusable, in the words of an error.
+    pub fn unusable_by(error: impl std::fmt::Display) -> Self {
+        Self::unusable(error.to_string())
     }
     pub fn exit(self) -> ExitCode {
         if !self.reason.is_empty() {

@@ -1,0 +1,60 @@
+use super::Failure;
+use crate::cli::{Keys, Setup};
+use crate::config::Config;
+use crate::house::{log_key_file, ring_folder};
+use env::Source;
+use keys::{Jwk, PublicKey, Ring, Signer, SoftwareSigner};
+use ledger::note::{KeyType, VerifierKey};
+use serde::Serialize;
+
+pub fn run(command: &Keys) -> Result<(), Failure> {
+    let (Keys::List(setup) | Keys::Trust(setup) | Keys::Rotate(setup)) = command;
+    let config = load(setup)?;
+    let mut ring = Ring::open(&ring_folder(&config)).map_err(Failure::unusable_by)?;
+    match command {
+        Keys::List(_) => {
+            for key in ring.keys() {
+                let until = key.until.map_or_else(|| "now".to_owned(), |until| until.to_string());
+                println!("{}  {} to {until}\n  {}", key.key.thumbprint(), key.since, jwk(&key.key)?);
+            }
+            println!("log  {}", vkey(&config)?);
+        }
+        Keys::Trust(_) => println!("{}", trust(&config, ring.keys().iter().map(|key| &key.key))?),
+        Keys::Rotate(_) => {
+            let rotation = ring.rotate(None, &mut env::System.env()).map_err(Failure::unusable_by)?;
+            println!("retired {}\ncurrent {}\nsince   {}", rotation.retired, rotation.current, rotation.at);
+            println!("Restart the server to sign with it. Everyone is signed out of the console.");
+        }
+    }
+    Ok(())
+}
+
+/// A trust file that believes these servers and this house's log.
+pub fn trust<'a>(config: &Config, servers: impl Iterator<Item = &'a PublicKey>) -> Result<String, Failure> {
+    let trust = TrustFile { servers: servers.map(|key| Jwk::from(*key)).collect(), logs: vec![vkey(config)?] };
+    serde_json::to_string_pretty(&trust).map_err(Failure::unusable_by)
+}
+
+#[derive(Serialize)]
+struct TrustFile {
+    servers: Vec<Jwk>,
+    logs: Vec<String>,
+}
+
+fn vkey(config: &Config) -> Result<String, Failure> {
+    let signer = SoftwareSigner::open(&log_key_file(config)).map_err(Failure::unusable_by)?;
+    let PublicKey::Ed25519(public) = signer.public() else {
+        return Err(Failure::unusable("the log's key is not Ed25519"));
+    };
+    let name = config.log_origin().parse().map_err(Failure::unusable_by)?;
+    Ok(VerifierKey::new(name, KeyType::Log, public).to_string())
+}
+
+fn jwk(key: &PublicKey) -> Result<String, Failure> {
+    let bytes = canon::to_vec(&Jwk::from(*key)).map_err(Failure::unusable_by)?;
+    String::from_utf8(bytes).map_err(Failure::unusable_by)
+}
+
+fn load(setup: &Setup) -> Result<Config, Failure> {
+    Config::load(setup.config.as_deref(), None)
+}

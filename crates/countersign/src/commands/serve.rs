@@ -1,0 +1,50 @@
+use super::Failure;
+use crate::cli::Serve;
+use crate::config::Config;
+use crate::house::House;
+use server::App;
+use std::future::Future;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+
+pub async fn run(arguments: Serve) -> Result<(), Failure> {
+    let config = Config::load(arguments.setup.config.as_deref(), arguments.listen.as_deref())?;
+    let listener = listen(&config.listen.to_string()).await?;
+    let address = listener.local_addr().map_err(Failure::unusable_by)?;
+    let public = config.server.link("");
+    let app = House::open(config).await?.app()?;
+    let links = app.found_organizations().await.map_err(Failure::unusable_by)?;
+    println!("countersign listens on {address}");
+    println!("  console  {public}/");
+    println!("  agents   {public}/mcp");
+    for first in links {
+        println!("\nFirst start of \"{}\". The owner enrols a passkey here, once:\n  {}", first.org, first.link);
+    }
+    let stop = stopped()?;
+    start(app, listener, stop).await.map_err(Failure::unusable_by)
+}
+
+/// Serves everything this binary has until `stop` resolves and all is wound down.
+pub fn start(
+    app: App,
+    listener: TcpListener,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<()> {
+    tokio::spawn(async move { server::serve(&app, server::router(&app), listener, stop).await })
+}
+
+pub async fn listen(address: &str) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| Failure::unusable(format!("{address}: {error}")))
+}
+
+/// Resolves when the process is asked to end.
+fn stopped() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::unusable_by)?;
+    Ok(async move {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,92 @@
+//! What every command stands on: the keys on disk, the journal, the server's services.
+
+use crate::commands::Failure;
+use crate::config::Config;
+use env::Source;
+use keys::{Algorithm, Ring, Signer, SoftwareSigner};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::log::Log;
+use store::{Journal, Postgres, ServerKey, Sqlite};
+
+/// The opened house.
+pub struct House {
+    pub config: Config,
+    pub journal: Arc<dyn Journal>,
+    /// The same journal where it is a file: only files are copied by `backup`.
+    pub sqlite: Option<Sqlite>,
+    pub ring: Ring,
+    pub log: Log,
+}
+
+impl House {
+    /// Opens or makes the data folder, its keys and the store.
+    pub async fn open(config: Config) -> Result<Self, Failure> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&config.data)
+            .map_err(|error| Failure::unusable(format!("{}: {error}", config.data.display())))?;
+        let source: Arc<dyn Source> = Arc::new(env::System);
+        let ring = Ring::open_or_create(&ring_folder(&config), Algorithm::Ed25519, &mut source.env())
+            .map_err(Failure::unusable_by)?;
+        let log_key = SoftwareSigner::open_or_create(&log_key_file(&config), Algorithm::Ed25519, &mut source.env())
+            .map_err(Failure::unusable_by)?;
+        let server_key = ServerKey::open(&server_key_file(&config)).map_err(Failure::unusable_by)?;
+        let (journal, sqlite): (Arc<dyn Journal>, _) = match &config.database_url {
+            Some(url) => {
+                let postgres = Postgres::open(url, server_key, store::postgres::Options::default())
+                    .await
+                    .map_err(Failure::unusable_by)?;
+                (Arc::new(postgres), None)
+            }
+            None => {
+                let path = database_file(&config);
+                let sqlite = tokio::task::spawn_blocking(move || Sqlite::open(&path, server_key))
+                    .await
+                    .map_err(Failure::unusable_by)?
+                    .map_err(Failure::unusable_by)?;
+                (Arc::new(sqlite.clone()), Some(sqlite))
+            }
+        };
+        let origin = config.log_origin().parse().map_err(Failure::unusable_by)?;
+        let log = Log::new(Arc::clone(&journal), source, Arc::new(log_key), origin);
+        Ok(Self { config, journal, sqlite, ring, log })
+    }
+
+    /// The services of a server on this house, and the house's parts no longer needed apart.
+    pub fn app(self) -> Result<server::App, Failure> {
+        let notifier = crate::notifier::build(&self.config)?;
+        let fetch = crate::notifier::client(&self.config)?;
+        let signer: Arc<dyn Signer> = Arc::new(self.ring.into_signer());
+        server::App::new(server::Parts {
+            config: self.config.server,
+            journal: self.journal,
+            source: Arc::new(env::System),
+            signer,
+            log: Some(self.log),
+            fetch,
+            notifier,
+        })
+        .map_err(Failure::unusable_by)
+    }
+}
+
+pub fn ring_folder(config: &Config) -> PathBuf {
+    config.data.join("keys")
+}
+
+/// The log's own key: it signs checkpoints only and is never rotated, because witnesses pin it.
+pub fn log_key_file(config: &Config) -> PathBuf {
+    config.data.join("log.jwk")
+}
+
+/// The key that wraps the data keys of payloads.
+pub fn server_key_file(config: &Config) -> PathBuf {
+    config.data.join("store.key")
+}
+
+pub fn database_file(config: &Config) -> PathBuf {
+    config.data.join("journal.db")
+}
