@@ -23,7 +23,7 @@ pub struct Parts {
     pub config: Config,
     pub journal: Arc<dyn Journal>,
     pub source: Arc<dyn Source>,
-    /// The server's key: signs heads and the log's checkpoints, and keys what browsers carry.
+    /// The server's key: signs heads, and keys what browsers carry.
     pub signer: Arc<dyn Signer>,
     /// The server's log; whoever runs the server feeds it. `None`: no log is kept.
     pub log: Option<Log>,
@@ -73,7 +73,7 @@ impl App {
             .sign(b"countersign.session-key.v1")
             .map(|signature| Digest::of_parts(&[b"countersign.session-key.v1\0", signature.as_bytes()]))
             .map_err(|error| Error::Bug(error.to_string()))?;
-        let log_key = log.as_ref().map(|log| vkey(log, signer.as_ref())).transpose()?;
+        let log_key = log.as_ref().map(vkey).transpose()?;
         let limits = &config.limits;
         let buckets = Buckets {
             address: Bucket::per_minute("rate_limited", limits.address_per_minute),
@@ -167,9 +167,9 @@ impl App {
     }
 }
 
-/// The log's key is the server's, under the log's name.
-fn vkey(log: &Log, signer: &dyn Signer) -> Result<String, Error> {
-    match signer.public() {
+/// The log's key under its name, as verifiers pin it.
+fn vkey(log: &Log) -> Result<String, Error> {
+    match log.public() {
         keys::PublicKey::Ed25519(public) => {
             Ok(VerifierKey::new(log.origin().clone(), KeyType::Log, public).to_string())
         }

@@ -59,6 +59,11 @@ impl Log {
         &self.origin
     }
 
+    /// The key that signs the log's checkpoints.
+    pub fn public(&self) -> keys::PublicKey {
+        self.signer.public()
+    }
+
     /// Feeds the log until `shutdown` resolves: a checkpoint follows an entry within a fraction of a second.
     pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) {
         let mut shutdown = std::pin::pin!(shutdown);
