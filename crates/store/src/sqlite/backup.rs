@@ -8,6 +8,7 @@ use canon::Digest;
 use env::Timestamp;
 use ledger::merkle::{Tree, leaf_hash};
 use rusqlite::Connection;
+use rusqlite::backup::StepResult;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -97,10 +98,7 @@ pub(super) fn backup(connection: &Connection, folder: &Path, now: Timestamp) -> 
     }
     let path = folder.join(DATABASE);
     let mut copy = Connection::open(&path).map_err(failed)?;
-    // All pages in one step: the source is read in one transaction, so the copy is of one instant.
-    rusqlite::backup::Backup::new(connection, &mut copy)
-        .and_then(|backup| backup.run_to_completion(-1, std::time::Duration::ZERO, None))
-        .map_err(failed)?;
+    copy_all(connection, &mut copy)?;
     leave_wal(&copy)?;
     let entries = poll::last_id(&copy)?;
     let checkpoint = read::published(&copy)?.map(|published| published.note);
@@ -125,6 +123,19 @@ pub(super) fn backup(connection: &Connection, folder: &Path, now: Timestamp) -> 
     file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(disk)?;
     sync_folder(&path)?;
     Ok(manifest)
+}
+
+/// All pages in one step: the source is read in one transaction, so the copy is of one instant. A busy source is
+/// tried again, for some seconds.
+fn copy_all(connection: &Connection, copy: &mut Connection) -> Result<(), StoreError> {
+    let backup = rusqlite::backup::Backup::new(connection, copy).map_err(failed)?;
+    for _ in 0..200 {
+        match backup.step(-1).map_err(failed)? {
+            StepResult::Done => return Ok(()),
+            _ => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    }
+    Err(StoreError::Unavailable("the database was busy for too long".into()))
 }
 
 /// Moves the write-ahead log into the file and cuts it, so that nothing erased is left in it. A reader that is in the

@@ -6,4 +6,9 @@
     clippy::as_conversions
 )]
 
+mod contract;
+mod log;
+mod outbox;
 mod postgres;
+mod runtime;
+mod sqlite;
