@@ -33,13 +33,13 @@ CREATE TABLE outbox (
     stream text COLLATE "C" NOT NULL,
     -- Sealed by the server key, as the kept answers are.
     effect bytea NOT NULL,
-    -- When it may be claimed: its due instant, or the end of the lease it was claimed under.
-    ready bigint NOT NULL,
+    due bigint NOT NULL,
+    leased_until bigint NOT NULL DEFAULT -9223372036854775808,
     attempts bigint NOT NULL DEFAULT 0,
     -- The fence: larger with every claim and every postponement.
     lease bigint NOT NULL DEFAULT 0
 );
-CREATE INDEX outbox_ready ON outbox (ready, id);
+CREATE INDEX outbox_due ON outbox (due, id);
 
 CREATE TABLE pointer (
     key text COLLATE "C" NOT NULL,
@@ -180,7 +180,7 @@ BEGIN
         ON CONFLICT (key, item) DO UPDATE SET stream = excluded.stream;
     END IF;
     IF o_streams IS NOT NULL THEN
-        INSERT INTO outbox (stream, effect, ready)
+        INSERT INTO outbox (stream, effect, due)
         SELECT o.stream, o.effect, o.due FROM unnest(o_streams, o_effects, o_dues) AS o (stream, effect, due);
     END IF;
 END $$;
@@ -261,7 +261,7 @@ BEGIN
         ON CONFLICT (key, item) DO UPDATE SET stream = excluded.stream;
     END IF;
     IF o_of IS NOT NULL THEN
-        INSERT INTO outbox (stream, effect, ready)
+        INSERT INTO outbox (stream, effect, due)
         SELECT o.stream, o.effect, o.due FROM unnest(o_of, o_streams, o_effects, o_dues) AS o (of, stream, effect, due)
         WHERE o.of = ANY (landed);
     END IF;

@@ -14,24 +14,26 @@ pub(super) async fn claim(
     limit: usize,
 ) -> Result<Vec<Claimed>, StoreError> {
     // A look costs no transaction number, and most find nothing.
-    let due: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM outbox WHERE ready <= $1)")
-        .bind(now.as_micros())
-        .fetch_one(pool)
-        .await
-        .map_err(unread)?;
+    let due: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT FROM outbox WHERE due <= $1 AND leased_until <= $1)")
+            .bind(now.as_micros())
+            .fetch_one(pool)
+            .await
+            .map_err(unread)?;
     if !due {
         return Ok(Vec::new());
     }
     let mut connection = pool.acquire().await.map_err(unreachable)?;
     let rows = sqlx::query(
         "WITH due AS (
-             SELECT id, ready FROM outbox WHERE ready <= $1 ORDER BY ready, id LIMIT $3 FOR UPDATE SKIP LOCKED
+             SELECT id FROM outbox WHERE due <= $1 AND leased_until <= $1
+             ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED
          ), taken AS (
-             UPDATE outbox o SET ready = $2, attempts = o.attempts + 1, lease = o.lease + 1
+             UPDATE outbox o SET leased_until = $2, attempts = o.attempts + 1, lease = o.lease + 1
              FROM due WHERE o.id = due.id
-             RETURNING o.id, o.stream, o.effect, o.attempts - 1, o.lease, due.ready
+             RETURNING o.id, o.stream, o.effect, o.attempts - 1, o.lease, o.due
          )
-         SELECT * FROM taken ORDER BY ready, id",
+         SELECT * FROM taken ORDER BY due, id",
     )
     .bind(now.as_micros())
     .bind((now + lease).as_micros())
@@ -63,13 +65,15 @@ pub(super) async fn complete(pool: &PgPool, id: i64, lease: u64) -> Result<bool,
 
 pub(super) async fn postpone(pool: &PgPool, id: i64, lease: u64, due: Timestamp) -> Result<bool, StoreError> {
     let mut connection = pool.acquire().await.map_err(unreachable)?;
-    let done = sqlx::query("UPDATE outbox SET ready = $3, lease = lease + 1 WHERE id = $1 AND lease = $2")
-        .bind(id)
-        .bind(int(lease))
-        .bind(due.as_micros())
-        .execute(&mut *connection)
-        .await
-        .map_err(unwritten)?;
+    let done = sqlx::query(
+        "UPDATE outbox SET due = $3, leased_until = $3, lease = lease + 1 WHERE id = $1 AND lease = $2",
+    )
+    .bind(id)
+    .bind(int(lease))
+    .bind(due.as_micros())
+    .execute(&mut *connection)
+    .await
+    .map_err(unwritten)?;
     Ok(done.rows_affected() > 0)
 }
 

@@ -4,10 +4,12 @@ use canon::Digest;
 use env::{Duration, Source, System};
 use ledger::{Effect, Entry, Head, Payload, Pointer, StreamId};
 use std::collections::BTreeSet;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use std::sync::Arc;
 use store::postgres::{Options, Postgres, SEQUENCER};
-use store::{Append, Idempotency, Journal, Outgoing, ServerKey, StoreError, StreamAppend};
+use store::{Append, Idempotency, Journal, Outgoing, Runtime, ServerKey, StoreError, StreamAppend};
 use testkit::pg;
+use testkit::tally::{Command, Tally};
 
 const DIRECT: Options = Options { connections: 8, sequencer: false };
 const SEQUENCED: Options = Options { connections: 8, sequencer: true };
@@ -82,6 +84,46 @@ fn kind(result: &Result<Vec<Head>, StoreError>) -> &'static str {
     match result {
         Ok(_) => "ok",
         Err(error) => ledger::Coded::code(error),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract() {
+    testkit::journal_contract(Arc::new(open(&database().await, DIRECT).await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contract_through_the_sequencer() {
+    testkit::journal_contract(Arc::new(open_sequencer(&database().await).await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_behind_one_database_count_as_one() {
+    let url = database().await;
+    let name = StreamId::new("tally", "shared").unwrap();
+    let servers = [open_sequencer(&url).await, open(&url, DIRECT).await];
+    let runtimes = servers.clone().map(|journal| Runtime::new(Arc::new(journal), Arc::new(System)));
+    let mut tasks = Vec::new();
+    for number in 0..10 {
+        let (runtime, name) = (runtimes[number % 2].clone(), name.clone());
+        tasks.push(tokio::spawn(async move {
+            let mut done = 0;
+            while done < 20 {
+                match runtime.execute::<Tally>(&name, &Command::Add { amount: 1, note: None }, None).await {
+                    Ok(_) => done += 1,
+                    // Others kept moving the stream: the caller comes again.
+                    Err(store::Error::Busy(_)) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for runtime in &runtimes {
+        let (state, head) = runtime.state::<Tally>(&name).await.unwrap();
+        assert_eq!((state.sum, head.seq), (200, 200));
     }
 }
 
@@ -276,38 +318,37 @@ async fn a_killed_server_loses_nothing_acknowledged() {
     let mut server = pg::Postgres::private(&[]).expect("a PostgreSQL server");
     let url = server.database().await.unwrap();
     let journal = open(&url, SEQUENCED).await;
-    let mut acknowledged = Head::EMPTY;
+    let name = stream("kept");
+    let mut acknowledged = Vec::new();
+    let mut lost = 0;
     for round in 0..3 {
-        for _ in 0..20 {
-            acknowledged = journal.append(append(vec![on("kept", acknowledged, &["x"])])).await.unwrap()[0];
+        let mut head = journal.head(&name).await.unwrap_or(Head::EMPTY);
+        for number in 0..60 {
+            if number == 30 {
+                server.kill().unwrap();
+                // Backends that have not noticed yet may still commit, and then it counts.
+                let late = journal.append(append(vec![on("kept", head, &["late"])])).await;
+                acknowledged.extend(late.into_iter().flatten());
+                server.restart().unwrap();
+                server.ready().await.unwrap();
+            }
+            match journal.append(append(vec![on("kept", head, &[&format!("{round}.{number}")])])).await {
+                Ok(heads) => {
+                    head = heads[0];
+                    acknowledged.push(head);
+                }
+                Err(StoreError::Stale { actual, .. }) => head = actual,
+                // A connection of the dead server says so once; what was sent on it may have landed.
+                Err(StoreError::Unknown(_) | StoreError::Unavailable(_)) => lost += 1,
+                Err(error) => panic!("round {round}: {error}"),
+            }
         }
-        server.kill().unwrap();
-        let refused = journal.append(append(vec![on("kept", acknowledged, &["lost"])])).await;
-        assert!(
-            matches!(refused, Err(StoreError::Unknown(_) | StoreError::Unavailable(_))),
-            "round {round}: {refused:?}"
-        );
-        server.restart().unwrap();
-        server.ready().await.unwrap();
-        // Connections of the dead server may still be in the pool: each tells once.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        let head = loop {
-            match journal.head(&stream("kept")).await {
-                Ok(head) => break head,
-                Err(error) => assert!(std::time::Instant::now() < deadline, "{error}"),
-            }
-        };
-        assert_eq!(head, acknowledged);
-        let again = loop {
-            match journal.append(append(vec![on("kept", acknowledged, &["again"])])).await {
-                Ok(heads) => break heads[0],
-                Err(StoreError::Unknown(_) | StoreError::Unavailable(_)) => {}
-                Err(error) => panic!("{error}"),
-            }
-        };
-        acknowledged = again;
     }
-    assert_eq!(chain(&journal, &stream("kept")).await.len(), 63);
+    assert!(lost < 60 && acknowledged.len() > 90, "{lost} lost, {} acknowledged", acknowledged.len());
+    let entries = chain(&journal, &name).await;
+    for head in acknowledged {
+        assert_eq!(entries[head.seq as usize - 1].hash, head.hash);
+    }
 }
 
 /// Run by [`eight_processes_make_one_chain_a_stream`] in processes of its own.
@@ -344,7 +385,7 @@ async fn eight_processes_make_one_chain_a_stream() {
     let url = database().await;
     let children: Vec<_> = (0..8)
         .map(|number| {
-            Command::new(std::env::current_exe().unwrap())
+            std::process::Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "postgres::child_appends", "--ignored"])
                 .env("STORE_TEST_CHILD", &url)
                 .env("STORE_TEST_NUMBER", format!("{number}"))
