@@ -1,0 +1,332 @@
+//! What waits for a person, and their answers. One form serves both ways to answer: a script puts a passkey's signature
+//! into its hidden fields; without scripts the session or the personal link answers, where the room takes that.
+
+use crate::home::{Question, questions};
+use crate::page::{Fault, Shell, done, html};
+use crate::room::{Claim, claim as claim_line};
+use crate::visitor::{Fields, Posted, Visitor, room_id};
+use crate::words;
+use approvals::{Ask, EvidenceKind};
+use askama::Template;
+use axum::Json;
+use axum::extract::Path;
+use axum::response::{IntoResponse, Response};
+use pxp::{AnswerInput, ClaimId, QuestionId, RoomId, Ruling};
+use server::{Caller, Error, EvidenceInput, Matter, Prepared};
+
+#[derive(Template)]
+#[template(path = "inbox.html")]
+struct Inbox {
+    shell: Shell,
+    questions: Vec<Question>,
+}
+
+pub(crate) async fn inbox(visitor: Visitor) -> Result<Response, Fault> {
+    let waiting = visitor.app.inbox(&visitor.member()?.session).await?;
+    let questions = questions(waiting);
+    Ok(html(&Inbox { shell: visitor.shell("Waiting for you", None).await?, questions }))
+}
+
+#[derive(Template)]
+#[template(path = "ask.html")]
+struct AskPage {
+    shell: Shell,
+    room: String,
+    brief: Shown,
+    /// A question of one's own agent; else the confirmation of an answer it passed on.
+    question: bool,
+    disputed: Vec<Claim>,
+    sign: Sign,
+    asked: String,
+    until: Option<String>,
+    action: String,
+}
+
+#[derive(Template)]
+#[template(path = "claim.html")]
+struct ClaimPage {
+    shell: Shell,
+    room: String,
+    claim: Claim,
+    brief: Shown,
+    sign: Sign,
+    action: String,
+    person: bool,
+    own: bool,
+    settled: bool,
+}
+
+/// The ask's brief, exactly as it is hashed.
+#[derive(Debug)]
+struct Shown {
+    title: String,
+    question: String,
+    warnings: Vec<String>,
+    sections: Vec<Section>,
+    hash: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Section {
+    heading: String,
+    items: Vec<Item>,
+}
+
+#[derive(Debug)]
+struct Item {
+    label: Option<String>,
+    text: String,
+    class: &'static str,
+    standing: &'static str,
+}
+
+/// How this person may answer.
+#[derive(Debug)]
+struct Sign {
+    /// They have a passkey that this ask takes.
+    passkey: bool,
+    /// Their session or personal link is enough.
+    session: bool,
+}
+
+pub(crate) async fn ask(
+    Path((room, ask)): Path<(String, String)>,
+    visitor: Visitor,
+) -> Result<Response, Fault> {
+    let id = room_id(&room)?;
+    let caller = visitor.stand(&id).await?;
+    let ask = open_ask(&visitor, &caller, &id, &ask).await?;
+    let view = visitor.app.view_room(&caller, &id).await?;
+    let question = view.room.pending_question.as_ref();
+    let named = question.map(|question| question.claims.clone()).unwrap_or_default();
+    let disputed = view.room.claims.iter().filter(|claim| named.contains(&claim.id)).map(claim_line);
+    Ok(html(&AskPage {
+        question: !ask.id.ends_with(CONFIRM),
+        disputed: disputed.collect(),
+        sign: sign(&visitor, &caller, &ask).await?,
+        asked: words::when(ask.asked_at),
+        until: ask.expires_at.map(words::when),
+        action: format!("/asks/{id}/{}", ask.id),
+        brief: Shown::of(&ask),
+        shell: visitor.shell(&ask.brief.title, Some(&id)).await?,
+        room,
+    }))
+}
+
+/// The statement to sign for what the form says now.
+pub(crate) async fn prepare(
+    Path((room, ask)): Path<(String, String)>,
+    posted: Posted,
+) -> Result<Json<Prepared>, Refused> {
+    let id: RoomId = room.parse().map_err(|_| Error::Missing)?;
+    let caller = posted.visitor.stand(&id).await.map_err(|_| Error::Unauthenticated)?;
+    let matter = matter(&ask, &posted.fields)?;
+    Ok(Json(posted.visitor.app.prepare(&caller, &id, &matter).await?))
+}
+
+pub(crate) async fn answer(
+    Path((room, ask)): Path<(String, String)>,
+    posted: Posted,
+) -> Result<Response, Fault> {
+    let id = room_id(&room)?;
+    let back = format!("/asks/{id}/{ask}");
+    let matter = matter(&ask, &posted.fields).map_err(|error| Fault::from(error).back_to(back.clone()))?;
+    let said = match &matter {
+        Matter::Relayed { accept: true, .. } => "confirmed",
+        Matter::Relayed { accept: false, .. } => "disowned",
+        _ => "answered",
+    };
+    decide(&posted, &id, matter).await.map_err(|fault| fault.back_to(back))?;
+    Ok(done(&format!("/room/{id}"), said))
+}
+
+pub(crate) async fn claim(
+    Path((room, claim)): Path<(String, String)>,
+    visitor: Visitor,
+) -> Result<Response, Fault> {
+    let id = room_id(&room)?;
+    let claim_id = claim_id(&claim)?;
+    let caller = visitor.stand(&id).await?;
+    let view = visitor.app.view_room(&caller, &id).await?;
+    let found = view.room.claims.iter().find(|claim| claim.id == claim_id).ok_or(Error::Missing)?;
+    let own = view.room.you.as_ref().map(|you| you.seat.seat);
+    let (state, _) = visitor.app.room_state(&id).await?;
+    let ask = state
+        .claim_ask(own.unwrap_or(found.seat), &claim_id)
+        .map_err(|error| Error::of(&error))?;
+    let person = crate::entry::is_person(&caller) && own.is_some();
+    let sign = if person { sign(&visitor, &caller, &ask).await? } else { Sign { passkey: false, session: false } };
+    Ok(html(&ClaimPage {
+        claim: claim_line(found),
+        own: own == Some(found.seat),
+        settled: found.denied || found.verified,
+        person,
+        sign,
+        action: format!("/room/{id}/claims/{claim_id}"),
+        brief: Shown::of(&ask),
+        shell: visitor.shell(&format!("Claim {claim_id}"), Some(&id)).await?,
+        room,
+    }))
+}
+
+pub(crate) async fn prepare_claim(
+    Path((room, claim)): Path<(String, String)>,
+    posted: Posted,
+) -> Result<Json<Prepared>, Refused> {
+    let id: RoomId = room.parse().map_err(|_| Error::Missing)?;
+    let caller = posted.visitor.stand(&id).await.map_err(|_| Error::Unauthenticated)?;
+    let matter = claim_matter(&claim, &posted.fields)?;
+    Ok(Json(posted.visitor.app.prepare(&caller, &id, &matter).await?))
+}
+
+pub(crate) async fn answer_claim(
+    Path((room, claim)): Path<(String, String)>,
+    posted: Posted,
+) -> Result<Response, Fault> {
+    let id = room_id(&room)?;
+    let back = format!("/room/{id}/claims/{claim}");
+    let matter = claim_matter(&claim, &posted.fields).map_err(|error| Fault::from(error).back_to(back.clone()))?;
+    decide(&posted, &id, matter).await.map_err(|fault| fault.back_to(back))?;
+    Ok(done(&format!("/room/{id}"), "claim"))
+}
+
+/// A refusal for a script: a problem document.
+#[derive(Debug)]
+pub(crate) struct Refused(Error);
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        self.0.into_response()
+    }
+}
+
+/// How the ask of a confirmation is named after its question.
+const CONFIRM: &str = ".confirm";
+
+async fn decide(posted: &Posted, room: &RoomId, matter: Matter) -> Result<(), Fault> {
+    let Posted { visitor, fields } = posted;
+    let caller = visitor.stand(room).await?;
+    let text = |name: &str| fields.one(name).to_owned();
+    let (nonce, evidence) = if fields.one("signature").is_empty() {
+        (visitor.app.env().secret(), EvidenceInput::Session {})
+    } else {
+        let evidence = EvidenceInput::Passkey {
+            credential_id: text("credential_id"),
+            authenticator_data: text("authenticator_data"),
+            client_data_json: text("client_data_json"),
+            signature: text("signature"),
+        };
+        (text("nonce"), evidence)
+    };
+    visitor.app.decide(&caller, room, matter, nonce, evidence, None).await?;
+    Ok(())
+}
+
+async fn open_ask(visitor: &Visitor, caller: &Caller, room: &RoomId, ask: &str) -> Result<Ask, Fault> {
+    let asks = visitor.app.asks(caller, room).await?;
+    let found = asks.into_iter().find(|open| open.id == ask);
+    found.ok_or_else(|| {
+        let error = Error::Conflict {
+            code: "question_closed",
+            text: "this question is no longer open: it was answered, or its time ran out".to_owned(),
+        };
+        Fault::from(error).back_to(format!("/room/{room}"))
+    })
+}
+
+async fn sign(visitor: &Visitor, caller: &Caller, ask: &Ask) -> Result<Sign, Fault> {
+    let takes = |kind| ask.accepts.kinds.contains(&kind);
+    let now = visitor.app.now();
+    let has = match caller {
+        Caller::Member { session, .. } => {
+            let org = visitor.app.organization(&session.org).await?;
+            let member = org.member(&session.member).map_err(|error| Error::of(&error))?;
+            member.active_passkeys(now).next().is_some()
+        }
+        Caller::Principal { room, seat } => {
+            let (state, _) = visitor.app.room_state(room).await?;
+            state.seat(*seat).is_some_and(|seat| seat.principal.passkey.is_some())
+        }
+        _ => false,
+    };
+    Ok(Sign { passkey: has && takes(EvidenceKind::Passkey), session: takes(EvidenceKind::Session) })
+}
+
+/// What a form answers.
+fn matter(ask: &str, fields: &Fields) -> Result<Matter, Error> {
+    if let Some(question) = ask.strip_suffix(CONFIRM) {
+        return Ok(Matter::Relayed { question: question_id(question)?, accept: accepts(fields)? });
+    }
+    let ruling = match fields.one("ruling") {
+        "allow" => Ruling::Allow,
+        "deny" => Ruling::Deny,
+        "amend" => Ruling::Amend,
+        _ => return Err(Error::malformed("bad_field", "/ruling", "choose one of the three answers")),
+    };
+    let clears = if ruling == Ruling::Allow {
+        let ids: Result<Vec<ClaimId>, _> = fields.all("clears").map(str::parse).collect();
+        ids.map_err(|_| Error::malformed("bad_field", "/clears", "no such claim"))?
+    } else {
+        Vec::new()
+    };
+    Ok(Matter::Question(AnswerInput {
+        question_id: question_id(ask)?,
+        ruling,
+        clears,
+        text: fields.one("text").to_owned(),
+        public_summary: fields.some("public_summary"),
+        limits: Vec::new(),
+    }))
+}
+
+fn claim_matter(claim: &str, fields: &Fields) -> Result<Matter, Error> {
+    let claim = claim.parse().map_err(|_| Error::Missing)?;
+    Ok(Matter::Claim { claim, accept: accepts(fields)? })
+}
+
+fn accepts(fields: &Fields) -> Result<bool, Error> {
+    match fields.one("accept") {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(Error::malformed("bad_field", "/accept", "choose yes or no")),
+    }
+}
+
+fn question_id(text: &str) -> Result<QuestionId, Error> {
+    text.parse().map_err(|_| Error::Missing)
+}
+
+pub(crate) fn claim_id(text: &str) -> Result<ClaimId, Fault> {
+    text.parse().map_err(|_| Error::Missing.into())
+}
+
+impl Shown {
+    /// The texts are hashed as they are shown, so nothing is done to them here.
+    fn of(ask: &Ask) -> Self {
+        let items = |section: &approvals::Section| {
+            let item = |item: &approvals::Item| {
+                let (class, standing) = words::standing(item.standing);
+                Item { label: item.label.clone(), text: item.text.clone(), class, standing }
+            };
+            section.items.iter().map(item).collect()
+        };
+        Self {
+            title: ask.brief.title.clone(),
+            question: ask.brief.question.clone(),
+            warnings: ask.brief.warnings.clone(),
+            sections: ask
+                .brief
+                .sections
+                .iter()
+                .map(|section| Section { heading: section.heading.clone(), items: items(section) })
+                .collect(),
+            hash: words::groups(&ask.brief_hash()),
+        }
+    }
+}

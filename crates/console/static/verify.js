@@ -1,0 +1,138 @@
+// @ts-check
+/** Checks a file with the second verifier, here in the browser. Nothing is sent anywhere. */
+
+import { parseTrust, verify } from './verifier-js/index.js';
+
+/** @typedef {import('./verifier-js/index.js').Report} Report */
+
+const place = document.querySelector('[data-verdict]');
+const file = document.querySelector('input[data-file]');
+const trust = document.querySelector('input[data-trust]');
+const drop = document.querySelector('[data-drop]');
+
+if (file instanceof HTMLInputElement) {
+  file.addEventListener('change', () => void check(file.files?.[0]));
+  if (trust instanceof HTMLInputElement) trust.addEventListener('change', () => void check(file.files?.[0]));
+}
+
+if (drop instanceof HTMLElement) {
+  drop.addEventListener('dragover', (event) => {
+    event.preventDefault();
+    drop.classList.add('over');
+  });
+  drop.addEventListener('dragleave', () => drop.classList.remove('over'));
+  drop.addEventListener('drop', (event) => {
+    event.preventDefault();
+    drop.classList.remove('over');
+    void check(event.dataTransfer?.files[0]);
+  });
+}
+
+for (const button of document.querySelectorAll('button[data-verify]')) {
+  if (!(button instanceof HTMLButtonElement)) continue;
+  button.hidden = false;
+  button.addEventListener('click', async () => {
+    button.disabled = true;
+    try {
+      const response = await fetch(button.dataset['verify'] ?? '');
+      if (!response.ok) throw new Error();
+      show(await verify(new Uint8Array(await response.arrayBuffer())), 'This room');
+    } catch {
+      problem('The file could not be fetched.');
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
+/** @param {File | undefined} chosen */
+async function check(chosen) {
+  if (!chosen) return;
+  try {
+    const bytes = new Uint8Array(await chosen.arrayBuffer());
+    const own = trust instanceof HTMLInputElement ? trust.files?.[0] : undefined;
+    const keys = own ? parseTrust(new Uint8Array(await own.arrayBuffer())) : undefined;
+    show(await verify(bytes, keys), chosen.name);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+    problem(`The trust file cannot be used${code}.`);
+  }
+}
+
+/**
+ * @param {Report} report
+ * @param {string} name
+ */
+function show(report, name) {
+  const box = element('section', '');
+  box.className = `verdict ${report.verdict}`;
+  box.dataset['result'] = report.verdict;
+  const title = { valid: 'It holds', refused: 'It does not hold', unusable: 'This cannot be read' };
+  box.append(element('h2', title[report.verdict]));
+  const about = document.createElement('p');
+  about.append(element('bdi', name), `: ${meaning(report)}`);
+  box.append(about);
+  const facts = document.createElement('dl');
+  facts.className = 'items';
+  /** @type {[string, string | null | undefined][]} */
+  const lines = [['What it is', kind(report.kind)], ['Why', report.code], ['Where', report.place || undefined], ['In detail', report.detail]];
+  for (const [label, value] of lines) if (value) facts.append(line(label, value));
+  for (const [label, value] of Object.entries(report.facts)) facts.append(line(label.replace(/_/g, ' '), value));
+  box.append(facts);
+  place?.replaceChildren(box);
+}
+
+/** @param {Report} report */
+function meaning(report) {
+  if (report.verdict === 'unusable') return 'it is not a file this page knows how to check.';
+  if (report.verdict === 'refused') return 'something in it was changed, is missing, or was never signed. Do not rely on it.';
+  return report.pinned
+    ? 'nothing was changed, and it was signed by a key you trust.'
+    : 'nothing was changed since it was signed. Whose key signed it, it says itself: compare the key with one you got another way.';
+}
+
+/** @param {string | null} name */
+function kind(name) {
+  if (!name) return undefined;
+  if (name.includes('bundle')) return 'A room, from its first entry to its last';
+  if (name.includes('brief')) return 'A brief';
+  if (name.includes('export')) return 'A record';
+  return name.includes('checkpoint') ? 'A checkpoint of a server’s log' : name;
+}
+
+/**
+ * @param {string} label
+ * @param {string} value
+ */
+function line(label, value) {
+  const row = document.createElement('div');
+  const data = document.createElement('dd');
+  data.append(element('bdi', visible(value)));
+  row.append(element('dt', label), data);
+  return row;
+}
+
+/**
+ * @param {string} tag
+ * @param {string} text
+ */
+function element(tag, text) {
+  const made = document.createElement(tag);
+  made.textContent = visible(text);
+  return made;
+}
+
+/**
+ * Characters that cannot be seen, or that reorder what is read, are written out.
+ * @param {string} text
+ */
+function visible(text) {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (char) => `⟨U+${char.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}⟩`);
+}
+
+/** @param {string} text */
+function problem(text) {
+  const box = element('p', text);
+  box.className = 'problem';
+  place?.replaceChildren(box);
+}
