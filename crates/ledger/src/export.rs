@@ -72,6 +72,8 @@ pub struct Line<'a> {
     pub body: &'a [u8],
     pub hash: Digest,
     pub prev: Digest,
+    /// `prev` as it is spelled in the line.
+    pub prev_hex: &'a [u8],
     pub seq: u64,
 }
 
@@ -81,9 +83,17 @@ impl<'a> Line<'a> {
         let rest = line.strip_prefix(b"{\"body\":")?.strip_suffix(b"}")?;
         let (rest, seq) = number_at_end(rest)?;
         let rest = rest.strip_suffix(b",\"seq\":")?;
-        let (rest, prev) = digest_at_end(rest, b",\"prev\":\"")?;
-        let (body, hash) = digest_at_end(rest, b",\"hash\":\"")?;
-        Some(Self { body, hash, prev, seq })
+        let (rest, prev_hex) = digits_at_end(rest, b",\"prev\":\"")?;
+        let (body, hash) = digits_at_end(rest, b",\"hash\":\"")?;
+        Some(Self { body, hash: digest(hash)?, prev: digest(prev_hex)?, prev_hex, seq })
+    }
+
+    /// The hash that the rule gives the entry.
+    pub fn link(&self, rule: Rule) -> Digest {
+        match rule {
+            Rule::PrevHex => Digest::of_parts(&[self.prev_hex, self.body]),
+            Rule::PrevRaw => rule.link(&self.prev, self.body),
+        }
     }
 
     /// The number inside the body, which the hash covers.
@@ -105,10 +115,13 @@ fn number_at_end(bytes: &[u8]) -> Option<(&[u8], u64)> {
     text.parse().ok().filter(|_| plain).map(|number| (rest, number))
 }
 
-/// A quoted digest at the end of the bytes, and what is before `name`.
-fn digest_at_end<'a>(bytes: &'a [u8], name: &[u8]) -> Option<(&'a [u8], Digest)> {
+/// 64 quoted characters at the end of the bytes, and what is before `name`.
+fn digits_at_end<'a>(bytes: &'a [u8], name: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let rest = bytes.strip_suffix(b"\"")?;
     let (rest, digits) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
-    let digest = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    Some((rest.strip_suffix(name)?, digest))
+    Some((rest.strip_suffix(name)?, digits))
+}
+
+fn digest(digits: &[u8]) -> Option<Digest> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }

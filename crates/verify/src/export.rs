@@ -191,7 +191,7 @@ fn entry(
         Some(before) if before == read.prev => {}
         Some(_) => return Err(bad_prev(seq)),
     }
-    if rule.link(&read.prev, read.body) != read.hash {
+    if read.link(rule) != read.hash {
         return refused("bad_hash", "the hash is not that of the entry after its predecessor");
     }
     match canon::canonicalize(read.body) {

@@ -11,8 +11,13 @@ fn a_line_is_read_as_it_is_written() {
         Entry { seq: 7, prev, hash: Rule::PrevHex.link(&prev, BODY), bytes: BODY.to_vec(), payload: None };
     let written = line(&entry);
     let read = Line::parse(written.strip_suffix(b"\n").unwrap()).unwrap();
-    assert_eq!(read, Line { body: BODY, hash: entry.hash, prev, seq: 7 });
+    assert_eq!(
+        read,
+        Line { body: BODY, hash: entry.hash, prev, prev_hex: prev.to_string().as_bytes(), seq: 7 }
+    );
     assert_eq!(read.inner_number(), Some(7));
+    assert_eq!(read.link(Rule::PrevHex), entry.hash);
+    assert_eq!(read.link(Rule::PrevRaw), Rule::PrevRaw.link(&prev, BODY));
 }
 
 #[test]
@@ -39,7 +44,8 @@ fn other_spellings_are_no_lines() {
 #[test]
 fn the_inner_number() {
     let check = |body: &str, expected: Option<u64>| {
-        let line = Line { body: body.as_bytes(), hash: Digest::ZERO, prev: Digest::ZERO, seq: 1 };
+        let line =
+            Line { body: body.as_bytes(), hash: Digest::ZERO, prev: Digest::ZERO, prev_hex: b"", seq: 1 };
         assert_eq!(line.inner_number(), expected, "{body}");
     };
     check(r#"{"at":"x","n":12,"type":"a.b_c"}"#, Some(12));

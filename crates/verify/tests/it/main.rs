@@ -13,3 +13,4 @@ mod play;
 mod room;
 mod support;
 mod twins;
+mod vectors;

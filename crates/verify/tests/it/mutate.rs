@@ -168,7 +168,7 @@ fn rearrange(bundle: &mut Value, dice: &mut Dice) -> String {
 }
 
 /// Links, hashes, head and log made anew under the server's key.
-fn reseal(bundle: &mut Value) {
+pub fn reseal(bundle: &mut Value) {
     let mut head = Head::EMPTY;
     for entry in bundle["entries"].as_array_mut().unwrap() {
         let body = json!({
@@ -186,7 +186,7 @@ fn reseal(bundle: &mut Value) {
     bundle["log"] = serde_json::to_value(log).unwrap();
 }
 
-fn canonical(value: &Value) -> String {
+pub fn canonical(value: &Value) -> String {
     String::from_utf8(canon::canonicalize(value.to_string().as_bytes()).unwrap()).unwrap()
 }
 
