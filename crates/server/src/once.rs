@@ -40,7 +40,8 @@ impl InFlight {
     fn enter(&self, once: &Once) -> Option<Running<'_>> {
         let pair = (once.scope.clone(), once.key.clone());
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        running.insert(pair.clone()).then_some(Running { all: self, pair })
+        // Made only where it is kept: dropping it takes the lock again.
+        running.insert(pair.clone()).then(|| Running { all: self, pair })
     }
 }
 

@@ -1,0 +1,303 @@
+//! A whole room over MCP: one side with rmcp's client in the stateless generation, the other with hand-written requests of
+//! the older one.
+
+use crate::support::{Server, card, secret};
+use rmcp::model::{CallToolRequestParams, ProtocolVersion};
+use rmcp::service::RunningService;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
+use serde_json::{Value, json};
+
+#[derive(Clone, Default)]
+struct Agent;
+
+impl ClientHandler for Agent {}
+
+/// rmcp's client, 2026-07-28.
+struct Modern(RunningService<RoleClient, Agent>);
+
+impl Modern {
+    async fn connect(server: &Server) -> Self {
+        let transport = StreamableHttpClientTransport::from_uri(server.url("/mcp"));
+        let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+        Self(Agent.serve_with_lifecycle(transport, mode).await.unwrap())
+    }
+
+    async fn call(&self, tool: &'static str, arguments: Value) -> Value {
+        let mut params = CallToolRequestParams::new(tool);
+        params.arguments = arguments.as_object().cloned();
+        let result = self.0.call_tool(params).await.unwrap();
+        let content = result.structured_content.unwrap();
+        assert_eq!(result.is_error.unwrap_or(false), content.get("error").is_some(), "{tool}: {content}");
+        content
+    }
+}
+
+/// Hand-written requests, 2025-11-25.
+struct Older<'a> {
+    server: &'a Server,
+    session: String,
+    id: std::cell::Cell<u64>,
+}
+
+impl<'a> Older<'a> {
+    async fn connect(server: &'a Server) -> Self {
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "older", "title": "Older Agent", "version": "1" },
+        });
+        let response = raw(
+            server,
+            None,
+            &json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }),
+        )
+        .await;
+        assert_eq!(response.status(), 200);
+        let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+        let answer: Value = response.json().await.unwrap();
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+        assert!(answer["result"]["capabilities"]["tools"].is_object());
+        assert!(answer["result"]["instructions"].is_string());
+        let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(raw(server, Some(&session), &note).await.status(), 202);
+        Self { server, session, id: std::cell::Cell::new(1) }
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let result = self.ask("tools/call", json!({ "name": tool, "arguments": arguments })).await;
+        result["structuredContent"].clone()
+    }
+
+    async fn ask(&self, method: &str, params: Value) -> Value {
+        self.id.set(self.id.get() + 1);
+        let message = json!({ "jsonrpc": "2.0", "id": self.id.get(), "method": method, "params": params });
+        let response = raw(self.server, Some(&self.session), &message).await;
+        assert_eq!(response.headers()["content-type"], "application/json");
+        let answer: Value = response.json().await.unwrap();
+        assert_eq!(answer["id"], self.id.get(), "{answer}");
+        answer["result"].clone()
+    }
+}
+
+async fn raw(server: &Server, session: Option<&str>, message: &Value) -> reqwest::Response {
+    let mut request = server
+        .http
+        .post(server.url("/mcp"))
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2025-11-25")
+        .json(message);
+    if let Some(session) = session {
+        request = request.header("mcp-session-id", session);
+    }
+    request.send().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_whole_room_between_two_generations() {
+    let server = Server::start().await;
+    let ana = Modern::connect(&server).await;
+    let ben = Older::connect(&server).await;
+    let created = ana
+        .call("create_room", json!({ "topic": "Hall hire", "your_principal": "Ana", "counterpart": "Ben", "agent_name": "Agent A" }))
+        .await;
+    let a = created["your_link"].clone();
+    let joined = ben.call("join_room", json!({ "link": created["invite_link_for_counterpart"] })).await;
+    let b = joined["your_link"].clone();
+    assert_eq!(joined["you"]["proxy"], "Older Agent", "the label comes from the handshake");
+    let again = ben.call("join_room", json!({ "link": created["invite_link_for_counterpart"] })).await;
+    assert_eq!(again["error"]["code"], "credential_required", "an invite works once");
+    ana.call("seal_intent_card", json!({ "link": a, "card": card("Ana") })).await;
+    let sealed = ben.call("seal_intent_card", json!({ "link": b, "card": card("Ben") })).await;
+    assert_eq!(sealed["status"], "negotiating");
+    assert_eq!(sealed["your_turn"], false);
+
+    let waited = ana.call("wait_for_turn", json!({ "link": a, "timeout_seconds": 5 })).await;
+    assert_eq!((waited["timed_out"].clone(), waited["your_turn"].clone()), (json!(false), json!(true)));
+    // Ben waits while Ana moves: the wait ends because of it.
+    let waiting =
+        ben.call("wait_for_turn", json!({ "link": b, "timeout_seconds": 20, "since": sealed["since"] }));
+    let moving = ana.call(
+        "send_envelope",
+        json!({
+            "link": a,
+            "message": "We would like the hall.",
+            "status": "continue",
+            "claims": [{ "text": "Guests are confirmed", "origin": "stated", "ref": "known_facts[0]" }],
+            "proposal": {
+                "terms": ["The hall for a fair price"],
+                "depends_on": ["new1"],
+                "authority": [{ "term": 0, "clauses": ["may_agree_to[0]"] }],
+            },
+            "client_msg_id": "m1",
+        }),
+    );
+    let (waited, sent) = tokio::join!(waiting, moving);
+    assert_eq!(waited["timed_out"], false);
+    assert_eq!(waited["claims_to_review"][0]["id"], "A1.1");
+    assert_eq!(sent["accepted_envelope"]["status"], "continue", "{sent}");
+    let offer = sent["accepted_envelope"]["offer_hash"].clone();
+
+    let too_early = ben
+        .call("send_envelope", json!({ "link": b, "message": "Yes", "status": "agree", "accepts": offer }))
+        .await;
+    assert_eq!(too_early["error"]["code"], "unreviewed_claims");
+    let agreed = ben
+        .call(
+            "send_envelope",
+            json!({
+                "link": b,
+                "message": "Agreed.",
+                "status": "agree",
+                "accepts": offer,
+                "reviews": [{ "claim_id": "A1.1", "verdict": "accept" }],
+                "authority": [{ "term": 0, "clauses": ["may_agree_to[0]"] }],
+            }),
+        )
+        .await;
+    assert_eq!(agreed["room"]["status"], "agreed", "{agreed}");
+    let brief = ana.call("get_brief", json!({ "link": a })).await;
+    assert_eq!(brief["brief"]["outcome"], "agreed");
+    let listed = ana.call("list_rooms", json!({ "link": a })).await;
+    assert_eq!(listed["rooms"][0]["status"], "agreed");
+
+    let bundle = server
+        .send(
+            reqwest::Method::GET,
+            &format!("/api/rooms/{}/bundle", created["room_id"].as_str().unwrap()),
+            Some(&secret(&a)),
+            None,
+        )
+        .await
+        .bytes()
+        .await
+        .unwrap();
+    let parsed = pxp::bundle::Bundle::parse(&bundle).unwrap();
+    let folded = pxp::bundle::check(&parsed).unwrap();
+    assert!(folded.state.is_ended());
+}
+
+#[tokio::test]
+async fn tools_are_listed_in_one_order_with_schemas() {
+    let server = Server::start().await;
+    let older = Older::connect(&server).await;
+    let tools = older.ask("tools/list", json!({})).await["tools"].clone();
+    let names: Vec<&str> =
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, server::mcp::names());
+    for tool in tools.as_array().unwrap() {
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object", "{tool}");
+            jsonschema::draft202012::new(&tool[schema]).unwrap_or_else(|error| panic!("{tool}: {error}"));
+        }
+        assert!(tool["annotations"]["readOnlyHint"].is_boolean());
+        assert!(tool["inputSchema"]["additionalProperties"] == false, "{tool}");
+    }
+    let modern = Modern::connect(&server).await;
+    assert_eq!(modern.0.list_all_tools().await.unwrap().len(), names.len());
+}
+
+#[tokio::test]
+async fn results_fit_their_schemas() {
+    let server = Server::start().await;
+    let older = Older::connect(&server).await;
+    let tools = older.ask("tools/list", json!({})).await["tools"].clone();
+    let schema = |name: &str| {
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == name).unwrap();
+        jsonschema::draft202012::new(&tool["outputSchema"]).unwrap()
+    };
+    let room = server.negotiating().await;
+    let link = json!(format!("/room/{}#seat=A&t={}", room.room, room.a));
+    for (tool, arguments) in [
+        ("get_room", json!({ "link": link })),
+        ("wait_for_turn", json!({ "link": link })),
+        ("get_brief", json!({ "link": link })),
+        ("list_rooms", json!({ "link": link })),
+        ("send_envelope", json!({ "link": link, "message": "Hello", "status": "continue" })),
+        ("get_room", json!({ "link": "nonsense" })),
+        ("create_room", json!({ "topic": "x" })),
+    ] {
+        let result = older.call(tool, arguments).await;
+        let check = schema(tool);
+        let faults: Vec<String> = check.iter_errors(&result).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{tool}: {faults:?} in {result}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_tool_call_is_a_protocol_error() {
+    let server = Server::start().await;
+    for (body, status, code) in [
+        ("{", 400, -32700),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#, 400, -32700),
+        ("5", 400, -32600),
+        (r#"{"id":1,"method":"ping"}"#, 400, -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#, 200, -32601),
+    ] {
+        let response = server
+            .http
+            .post(server.url("/mcp"))
+            .header("content-type", "application/json")
+            .body(body)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(response.status(), status, "{body}");
+        let answer: Value = response.json().await.unwrap();
+        assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
+    }
+    let large = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(300_000));
+    let response = server
+        .http
+        .post(server.url("/mcp"))
+        .header("content-type", "application/json")
+        .body(large)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(response.status(), 413);
+    assert_eq!(server.http.get(server.url("/mcp")).send().await.unwrap().status(), 405);
+    assert_eq!(server.http.delete(server.url("/mcp")).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_batch_of_the_older_generation_is_answered_in_order() {
+    let server = Server::start().await;
+    let one = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let send = |batch: Value| server.http.post(server.url("/mcp")).json(&batch).send();
+    let answers: Value = send(json!([one(1), note, one(2)])).await.unwrap().json().await.unwrap();
+    let ids: Vec<u64> =
+        answers.as_array().unwrap().iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, [1, 2]);
+    assert_eq!(send(json!([note])).await.unwrap().status(), 202);
+    assert_eq!(send(json!((0..21).map(one).collect::<Vec<_>>())).await.unwrap().status(), 400);
+}
+
+#[tokio::test]
+async fn a_relayed_answer_and_a_withdrawal() {
+    let server = Server::start().await;
+    let agent = Modern::connect(&server).await;
+    let room = server.negotiating().await;
+    let link = |seat: &str, secret: &str| json!(format!("/room/{}#seat={seat}&t={secret}", room.room));
+    let (a, b) = (link("A", &room.a), link("B", &room.b));
+    let asked = agent
+        .call(
+            "send_envelope",
+            json!({ "link": a, "message": "One moment.", "status": "escalate", "escalation": { "question": "Is Tuesday fine?" } }),
+        )
+        .await;
+    assert_eq!(asked["room"]["status"], "paused");
+    assert_eq!(asked["room"]["pending_question"]["question_id"], "q1");
+    let other = agent.call("get_room", json!({ "link": b })).await;
+    assert!(other.get("pending_question").is_none());
+    let answer = |link: &Value| json!({ "link": link, "question_id": "q1", "ruling": "allow", "answer": "Yes, Tuesday" });
+    assert_eq!(agent.call("answer_escalation", answer(&b)).await["error"]["code"], "wrong_person");
+    let answered = agent.call("answer_escalation", answer(&a)).await;
+    assert_eq!(answered["outcome"]["standing"], "relayed", "{answered}");
+    assert_eq!(agent.call("answer_escalation", answer(&a)).await["error"]["code"], "question_answered");
+    let refused = agent.call("confirm_claim", json!({ "link": a, "claim_id": "Aq1", "accept": true })).await;
+    assert_eq!(refused["error"]["code"], "not_permitted");
+    let left = agent.call("withdraw", json!({ "link": b, "reason": "No longer needed" })).await;
+    assert_eq!(left["status"], "withdrawn");
+}

@@ -1,0 +1,226 @@
+//! The owner's way in, agent keys and sign-in mode, the inbox, and answers that carry a passkey.
+
+use crate::support::{Server, card, good, refused, secret};
+use keys::Algorithm;
+use keys::webauthn::Authenticator;
+use reqwest::{Method, Response};
+use serde_json::{Value, json};
+
+/// A browser with a session cookie and a passkey.
+struct Person {
+    cookie: String,
+    passkey: Authenticator,
+}
+
+impl Person {
+    /// Enrols with the link of the first start.
+    async fn enrol(server: &Server) -> Self {
+        let links = server.app.found_organizations().await.unwrap();
+        assert_eq!(links.len(), 1);
+        assert!(server.app.found_organizations().await.unwrap().is_empty(), "the link comes once");
+        let invite = secret(&json!(links[0].link));
+        let origin = format!("http://localhost:{}", server.at.port());
+        let passkey = Authenticator::new(Algorithm::P256, &[9; 32], "localhost", &origin).unwrap();
+        let begun = good(
+            server
+                .send(
+                    Method::POST,
+                    "/api/enrolment/begin",
+                    None,
+                    Some(json!({ "org": "home", "invite": invite })),
+                )
+                .await,
+        )
+        .await;
+        let challenge = begun["challenge"].as_str().unwrap().parse().unwrap();
+        let registration = serde_json::to_value(passkey.register(&challenge).unwrap()).unwrap();
+        let finish = json!({ "org": "home", "invite": invite, "ticket": begun["ticket"], "registration": registration });
+        let response = server.send(Method::POST, "/api/enrolment/finish", None, Some(finish.clone())).await;
+        let cookie = cookie(&response);
+        good(response).await;
+        let used = server.send(Method::POST, "/api/enrolment/finish", None, Some(finish)).await;
+        assert!(used.status().is_client_error(), "an enrolment link works once");
+        Self { cookie, passkey }
+    }
+
+    async fn send(&self, server: &Server, method: Method, path: &str, body: Option<Value>) -> Response {
+        let mut request = server.http.request(method, server.url(path)).header("cookie", &self.cookie);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        request.send().await.unwrap()
+    }
+
+    async fn agent_key(&self, server: &Server) -> (String, String) {
+        let body = json!({ "act": "issue_agent_key", "label": "laptop" });
+        let done = good(self.send(server, Method::POST, "/api/organization/acts", Some(body)).await).await;
+        (done["key"].as_str().unwrap().to_owned(), done["secret"].as_str().unwrap().to_owned())
+    }
+}
+
+fn cookie(response: &Response) -> String {
+    let set = response.headers()["set-cookie"].to_str().unwrap();
+    assert!(set.contains("HttpOnly") && set.contains("SameSite=Lax"), "{set}");
+    set.split(';').next().unwrap().to_owned()
+}
+
+async fn create_room(server: &Server, key: Option<&str>) -> Value {
+    let arguments = json!({ "topic": "Hall", "your_principal": "Ana", "counterpart": "Ben" });
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "create_room", "arguments": arguments },
+    });
+    let mut request = server.http.post(server.url("/mcp")).json(&call);
+    if let Some(key) = key {
+        request = request.bearer_auth(key);
+    }
+    request.send().await.unwrap().json::<Value>().await.unwrap()["result"].clone()
+}
+
+#[tokio::test]
+async fn sign_in_mode_has_two_refusals_and_opens_no_room() {
+    let server = Server::with(|config| config.sign_in = true).await;
+    let person = Person::enrol(&server).await;
+    let streams = server.app.journal().stats().await.unwrap().streams;
+    let missing = create_room(&server, None).await;
+    let wrong = create_room(&server, Some("wrong")).await;
+    for (result, code) in [(&missing, "agent_key_required"), (&wrong, "agent_key_unknown")] {
+        assert_eq!(result["isError"], true);
+        assert_eq!(result["structuredContent"]["error"]["code"], code);
+        assert!(result["content"][0]["text"].as_str().unwrap().contains("/keys"), "{result}");
+    }
+    assert_ne!(missing["content"][0]["text"], wrong["content"][0]["text"]);
+    assert_eq!(server.app.journal().stats().await.unwrap().streams, streams, "no room was created");
+    let (key, secret) = person.agent_key(&server).await;
+    let created = create_room(&server, Some(&secret)).await;
+    assert!(created["structuredContent"]["your_link"].is_string(), "{created}");
+    let rooms = good(person.send(&server, Method::GET, "/api/rooms", None).await).await;
+    assert_eq!(rooms["rooms"][0]["room_id"], created["structuredContent"]["room_id"]);
+    let revoke = json!({ "act": "revoke_agent_key", "key": key });
+    good(person.send(&server, Method::POST, "/api/organization/acts", Some(revoke)).await).await;
+    assert_eq!(
+        create_room(&server, Some(&secret)).await["structuredContent"]["error"]["code"],
+        "agent_key_unknown"
+    );
+}
+
+#[tokio::test]
+async fn a_question_reaches_the_inbox_and_is_answered_by_passkey() {
+    let server = Server::start().await;
+    let mut person = Person::enrol(&server).await;
+    let body = json!({ "topic": "Hall", "your_principal": "Ana", "counterparts": [{ "name": "Ben" }] });
+    let opened = good(person.send(&server, Method::POST, "/api/rooms", Some(body)).await).await;
+    assert!(opened.get("principal_link").is_none(), "a member answers, so there is no link");
+    let room = opened["room_id"].as_str().unwrap().to_owned();
+    let path = |rest: &str| format!("/api/rooms/{room}{rest}");
+    let a = secret(&opened["your_link"]);
+    let joined = server.post(&path("/seat"), &secret(&opened["invites"][0]["link"]), json!({})).await;
+    let b = secret(&joined["your_link"]);
+    for (seat, name) in [(&a, "Ana"), (&b, "Ben")] {
+        good(server.send(Method::PUT, &path("/card"), Some(seat), Some(card(name))).await).await;
+    }
+    let ask = json!({ "envelope": { "message": "Wait", "status": "escalate", "escalation": { "question": "Is 950 fine?" } } });
+    server.post(&path("/envelopes"), &a, ask).await;
+    let inbox = good(person.send(&server, Method::GET, "/api/inbox", None).await).await;
+    assert_eq!(inbox["waiting"][0]["ask"]["brief"]["question"], "Is 950 fine?", "{inbox}");
+
+    let answer = json!({ "question_id": "q1", "ruling": "allow", "text": "Yes, 950 at most" });
+    let matter = json!({ "kind": "question", "answer": answer });
+    let prepared =
+        good(person.send(&server, Method::POST, &path("/answers/prepare"), Some(matter.clone())).await).await;
+    assert_eq!(prepared["ask"]["id"], "q1");
+    let challenge = prepared["challenge"].as_str().unwrap().parse().unwrap();
+    let assertion = serde_json::to_value(person.passkey.assert(&challenge).unwrap()).unwrap();
+    let mut evidence = assertion.clone();
+    evidence["kind"] = json!("passkey");
+    let signed =
+        |matter: &Value| json!({ "matter": matter, "nonce": prepared["nonce"], "evidence": evidence });
+    // What was signed is this answer and no other.
+    let mut flipped = matter.clone();
+    flipped["answer"]["ruling"] = json!("deny");
+    let found =
+        refused(person.send(&server, Method::POST, &path("/answers"), Some(signed(&flipped))).await).await;
+    assert!(found.0.is_client_error(), "{found:?}");
+    let mut altered = matter.clone();
+    altered["answer"]["text"] = json!("Yes, 9500 at most");
+    assert!(
+        refused(person.send(&server, Method::POST, &path("/answers"), Some(signed(&altered))).await)
+            .await
+            .0
+            .is_client_error()
+    );
+    let done = good(person.send(&server, Method::POST, &path("/answers"), Some(signed(&matter))).await).await;
+    assert_eq!(done["standing"], "direct");
+    let again =
+        refused(person.send(&server, Method::POST, &path("/answers"), Some(signed(&matter))).await).await;
+    assert_eq!((again.0.as_u16(), again.1.as_str()), (409, "question_answered"));
+    let inbox = good(person.send(&server, Method::GET, "/api/inbox", None).await).await;
+    assert_eq!(inbox["waiting"], json!([]));
+    let bundle = server.send(Method::GET, &path("/bundle"), Some(&a), None).await.bytes().await.unwrap();
+    let bundle = pxp::bundle::Bundle::parse(&bundle).unwrap();
+    assert!(pxp::bundle::check(&bundle).is_ok(), "the passkey's signature verifies offline");
+}
+
+#[tokio::test]
+async fn signing_in_takes_the_passkey_and_each_challenge_once() {
+    let server = Server::start().await;
+    let mut person = Person::enrol(&server).await;
+    let begun = good(server.send(Method::POST, "/api/session/begin", None, Some(json!({}))).await).await;
+    let challenge = begun["challenge"].as_str().unwrap().parse().unwrap();
+    let assertion = serde_json::to_value(person.passkey.assert(&challenge).unwrap()).unwrap();
+    let body = json!({ "ticket": begun["ticket"], "assertion": assertion });
+    let response = server.send(Method::POST, "/api/session", None, Some(body.clone())).await;
+    person.cookie = cookie(&response);
+    let me = good(person.send(&server, Method::GET, "/api/me", None).await).await;
+    assert_eq!(
+        (me["org"].clone(), me["roles"].as_array().unwrap().contains(&json!("owner"))),
+        (json!("home"), true)
+    );
+    let replayed = server.send(Method::POST, "/api/session", None, Some(body)).await;
+    assert_eq!(refused(replayed).await.1, "challenge_used");
+    let ended = json!({ "act": "revoke_sessions", "member": me["member"] });
+    good(person.send(&server, Method::POST, "/api/organization/acts", Some(ended)).await).await;
+    assert_eq!(person.send(&server, Method::GET, "/api/me", None).await.status(), 401);
+}
+
+#[tokio::test]
+async fn a_held_answer_waits_for_the_person_with_the_link() {
+    let server = Server::with(|config| config.rooms.hold_relayed = true).await;
+    let room = server.negotiating().await;
+    let ask = json!({ "envelope": { "message": "Wait", "status": "escalate", "escalation": { "question": "Fine?" } } });
+    server.post(&room.path("/envelopes"), &room.a, ask).await;
+    let answer = json!({ "question_id": "q1", "ruling": "allow", "text": "Yes" });
+    let relayed = server
+        .post(&room.path("/answers"), &room.a, json!({ "matter": { "kind": "question", "answer": answer } }))
+        .await;
+    assert_eq!((relayed["standing"].clone(), relayed.get("card_hash")), (json!("relayed"), None));
+    assert_eq!(server.get(&room.path(""), &room.a).await["status"], "paused");
+    let enrolled = server.post(&room.path("/principal"), &room.link_a, json!({ "as": "link" })).await;
+    let ana = enrolled["secret"].as_str().unwrap();
+    let ben = server.post(&room.path("/principal"), &room.link_b, json!({ "as": "link" })).await;
+    let matter = json!({ "kind": "relayed", "question_id": "q1", "accept": true });
+    let wrong = server
+        .send(Method::POST, &room.path("/answers/prepare"), ben["secret"].as_str(), Some(matter.clone()))
+        .await;
+    assert_eq!(refused(wrong).await.1, "wrong_person");
+    let prepared = server.post(&room.path("/answers/prepare"), ana, matter.clone()).await;
+    let confirm = json!({ "matter": matter, "nonce": prepared["nonce"], "evidence": { "kind": "session" } });
+    let done = server.post(&room.path("/answers"), ana, confirm).await;
+    assert_eq!(done["standing"], "confirmed");
+    assert_eq!(server.get(&room.path(""), &room.a).await["status"], "negotiating");
+}
+
+#[tokio::test]
+async fn the_switch_stops_a_room_and_lets_it_go_on() {
+    let server = Server::start().await;
+    let room = server.negotiating().await;
+    let enrolled = server.post(&room.path("/principal"), &room.link_a, json!({ "as": "link" })).await;
+    let ana = enrolled["secret"].as_str().unwrap();
+    let body = json!({ "envelope": { "message": "Hello", "status": "continue" } });
+    let pause = |paused: bool| json!({ "paused": paused, "reason": "Let me think" });
+    good(server.send(Method::PUT, &room.path("/pause"), Some(ana), Some(pause(true))).await).await;
+    let stopped =
+        server.send(Method::POST, &room.path("/envelopes"), Some(&room.a), Some(body.clone())).await;
+    assert_eq!(refused(stopped).await.1, "paused");
+    good(server.send(Method::PUT, &room.path("/pause"), Some(ana), Some(pause(false))).await).await;
+    server.post(&room.path("/envelopes"), &room.a, body).await;
+}

@@ -1,0 +1,202 @@
+//! A server on loopback, and small words for talking to it.
+
+use env::{Source, System};
+use keys::{Algorithm, Signer, SoftwareSigner};
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use server::{App, Config, Parts, Silent};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use store::{Journal, Log, ServerKey, Sqlite};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// A running server. Stopped when dropped.
+pub struct Server {
+    pub app: App,
+    pub at: SocketAddr,
+    pub http: reqwest::Client,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// A store in a folder of its own.
+pub fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+impl Server {
+    pub async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// Starts on a fresh store, with the configuration changed.
+    pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let folder = folder();
+        let mut server = Self::on(folder.path(), change).await;
+        server._folder = Some(folder);
+        server
+    }
+
+    /// Starts on the store in a folder.
+    pub async fn on(folder: &Path, change: impl FnOnce(&mut Config)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let mut config = Config {
+            public_url: format!("http://localhost:{}", at.port()).parse().unwrap(),
+            ..Config::default()
+        };
+        config.limits.address_per_minute = 0;
+        config.limits.credential_per_minute = 0;
+        config.limits.rooms_per_day = 0;
+        change(&mut config);
+        let key = ServerKey::read(&folder.join("server.key"))
+            .or_else(|_| ServerKey::open(&folder.join("server.key")))
+            .unwrap();
+        let journal: Arc<dyn Journal> = Arc::new(Sqlite::open(&folder.join("store.sqlite"), key).unwrap());
+        let source: Arc<dyn Source> = Arc::new(System);
+        let signer: Arc<dyn Signer> =
+            Arc::new(SoftwareSigner::from_seed(Algorithm::Ed25519, &[7; 32]).unwrap());
+        let origin = "test.example/log".parse().unwrap();
+        let log = Log::new(Arc::clone(&journal), Arc::clone(&source), Arc::clone(&signer), origin);
+        let allow = config.fetch_allow.iter().map(|pair| pair.parse().unwrap()).collect();
+        let fetch = fetch::Client::new(fetch::Policy { allow, ..fetch::Policy::default() }).unwrap();
+        let parts =
+            Parts { config, journal, source, signer, log: Some(log), fetch, notifier: Arc::new(Silent) };
+        let app = App::new(parts).unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn({
+            let app = app.clone();
+            async move {
+                server::serve(&app, server::router(&app), listener, async {
+                    let _ = stopped.await;
+                })
+                .await;
+            }
+        });
+        Self { app, at, http: reqwest::Client::new(), stop: Some(stop), task, _folder: None }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.at)
+    }
+
+    /// A request with a bearer secret.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        secret: Option<&str>,
+        body: Option<Value>,
+    ) -> Response {
+        let mut request = self.http.request(method, self.url(path));
+        if let Some(secret) = secret {
+            request = request.bearer_auth(secret);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        request.send().await.unwrap()
+    }
+
+    pub async fn get(&self, path: &str, secret: &str) -> Value {
+        good(self.send(Method::GET, path, Some(secret), None).await).await
+    }
+
+    pub async fn post(&self, path: &str, secret: &str, body: Value) -> Value {
+        good(self.send(Method::POST, path, Some(secret), Some(body)).await).await
+    }
+
+    /// Opens a room of two over HTTP. Gives its id, A's secret, A's principal link secret, and B's invite.
+    pub async fn open(&self) -> Opened {
+        let body =
+            json!({ "topic": "Hall hire", "your_principal": "Ana", "counterparts": [{ "name": "Ben" }] });
+        let opened = good(self.send(Method::POST, "/api/rooms", None, Some(body)).await).await;
+        Opened {
+            room: opened["room_id"].as_str().unwrap().to_owned(),
+            a: secret(&opened["your_link"]),
+            link_a: secret(&opened["principal_link"]),
+            invite: secret(&opened["invites"][0]["link"]),
+        }
+    }
+
+    /// A room in which both seats have sealed their cards.
+    pub async fn negotiating(&self) -> Both {
+        let opened = self.open().await;
+        let path = |rest: &str| format!("/api/rooms/{}{rest}", opened.room);
+        let joined = self.post(&path("/seat"), &opened.invite, json!({ "agent": "Agent B" })).await;
+        let (b, link_b) = (secret(&joined["your_link"]), secret(&joined["principal_link"]));
+        for (secret, name) in [(&opened.a, "Ana"), (&b, "Ben")] {
+            good(self.send(Method::PUT, &path("/card"), Some(secret), Some(card(name))).await).await;
+        }
+        Both { room: opened.room.clone(), a: opened.a.clone(), link_a: opened.link_a.clone(), b, link_b }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        self.task.abort();
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Opened {
+    pub room: String,
+    pub a: String,
+    pub link_a: String,
+    pub invite: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct Both {
+    pub room: String,
+    pub a: String,
+    pub link_a: String,
+    pub b: String,
+    pub link_b: String,
+}
+
+impl Both {
+    pub fn path(&self, rest: &str) -> String {
+        format!("/api/rooms/{}{rest}", self.room)
+    }
+}
+
+pub fn card(name: &str) -> Value {
+    json!({
+        "principal": { "name": name },
+        "goal": "Rent the hall",
+        "must_haves": ["Seats for the guests"],
+        "may_agree_to": ["A fair price for the hall"],
+        "known_facts": ["Guests are confirmed"],
+    })
+}
+
+/// The secret of a link: what follows the last `=` of its fragment.
+pub fn secret(link: &Value) -> String {
+    link.as_str().unwrap_or_else(|| panic!("no link: {link}")).rsplit_once('=').unwrap().1.to_owned()
+}
+
+/// The body of an answer that is a success.
+pub async fn good(response: Response) -> Value {
+    let status = response.status();
+    let body = response.text().await.unwrap();
+    assert!(status.is_success(), "{status}: {body}");
+    if body.is_empty() { Value::Null } else { serde_json::from_str(&body).unwrap() }
+}
+
+/// The status and code of an answer that is a problem.
+pub async fn refused(response: Response) -> (StatusCode, String) {
+    let status = response.status();
+    let kind = response.headers().get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(kind.as_deref(), Some("application/problem+json"), "{status}: {body}");
+    assert_eq!(body["status"], status.as_u16());
+    (status, body["code"].as_str().unwrap().to_owned())
+}
