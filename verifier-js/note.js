@@ -138,6 +138,7 @@ export async function verifyNote(note, pinned) {
     signed ||= key.name === origin;
   }
   if (!signed) throw new Refusal('log_unsigned', '', `the log ${origin} has not signed`);
+  /** @type {{witness: string, time: bigint}[]} */
   const seen = [];
   for (const key of pinned.witnesses) {
     const line = lineOf(note, key);
