@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Plays the console in real Chromium against the real binary. Prints a line for each check and, last, 'N passed, N failed'.
+# Takes: COUNTERSIGN (path of the binary; built if absent), CHROMIUM, SHOTS (a folder for screenshots).
+set -euo pipefail
+cd "$(dirname "$0")"
+repo=$(cd ../.. && pwd)
+if [ -z "${COUNTERSIGN:-}" ]; then
+  (cd "$repo" && cargo build --quiet -p countersign)
+  COUNTERSIGN="${CARGO_TARGET_DIR:-$repo/target}/debug/countersign"
+fi
+export COUNTERSIGN CHROMIUM="${CHROMIUM:-/usr/bin/chromium}"
+if [ ! -d ../node_modules/playwright-core ] || [ ! -d ../node_modules/@axe-core/playwright ]; then
+  (cd .. && npm ci --silent --no-fund --no-audit)
+fi
+if [ -x ../node_modules/.bin/tsc ]; then
+  ../node_modules/.bin/tsc -p ../tsconfig.json --pretty false || echo "types: see above"
+fi
+exec node main.mjs
