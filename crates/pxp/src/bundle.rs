@@ -4,8 +4,10 @@
 //! [`fold`] (every rule that public data can show), [`Bundle::check_brief`]. [`check`] runs them all; log proofs and
 //! whom to trust are the verifier's concern.
 
+mod proof;
 mod replay;
 
+pub use proof::BriefProof;
 pub use replay::{Folded, fold};
 
 use crate::view::Viewer;
@@ -81,6 +83,28 @@ pub struct Attested {
     pub log: Option<LogProof>,
 }
 
+impl BundleEntry {
+    /// The entry, if it follows `prev`: in this order its type, its number, its link and its hash.
+    fn after(&self, prev: Head) -> Result<Entry, Fault> {
+        let fault = |code| Fault::new(code, format!("entry {}", prev.seq.saturating_add(1)));
+        let plain = !self.kind.is_empty() && self.kind.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+        if !plain {
+            return Err(fault("bad_body"));
+        }
+        let entry = chain::seal(&self.kind, self.at, self.data.as_bytes(), prev, None);
+        if self.n != entry.seq {
+            return Err(fault("bad_number"));
+        }
+        if self.prev != entry.prev {
+            return Err(fault("bad_prev"));
+        }
+        if self.hash != entry.hash {
+            return Err(fault("bad_hash"));
+        }
+        Ok(entry)
+    }
+}
+
 impl Bundle {
     pub const TYPE: &'static str = "urn:countersign:pxp-bundle:1";
 
@@ -107,22 +131,7 @@ impl Bundle {
         let mut head = Head::EMPTY;
         let mut entries = Vec::with_capacity(self.entries.len());
         for told in &self.entries {
-            let fault = |code| Fault::new(code, format!("entry {}", head.seq.saturating_add(1)));
-            let plain =
-                !told.kind.is_empty() && told.kind.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-            if !plain {
-                return Err(fault("bad_body"));
-            }
-            let entry = chain::seal(&told.kind, told.at, told.data.as_bytes(), head, None);
-            if told.n != entry.seq {
-                return Err(fault("bad_number"));
-            }
-            if told.prev != entry.prev {
-                return Err(fault("bad_prev"));
-            }
-            if told.hash != entry.hash {
-                return Err(fault("bad_hash"));
-            }
+            let entry = told.after(head)?;
             head = Head { seq: entry.seq, hash: entry.hash };
             entries.push(entry);
         }
