@@ -8,7 +8,7 @@ import { CanonError, parse } from './canon.js';
 import { TYPE as EXPORT, checkExport } from './export.js';
 import { witnesses } from './log.js';
 import { parseNote, parseVkey, pins, verifyNote } from './note.js';
-import { TYPE as BUNDLE, checkBundle } from './pxp.js';
+import { BRIEF_TYPE, TYPE as BUNDLE, checkBriefProof, checkBundle } from './pxp.js';
 import { Refusal } from './refusal.js';
 import { array, natural, object, orElse, publicKeyOf, text } from './shape.js';
 import { hex } from './sha256.js';
@@ -91,6 +91,10 @@ async function run(bytes, trust, report) {
   if (value instanceof Map && value.get('type') === BUNDLE) {
     report.kind = 'room_bundle';
     return checkBundle(value, trust, report.facts);
+  }
+  if (value instanceof Map && value.get('type') === BRIEF_TYPE) {
+    report.kind = 'brief';
+    return checkBriefProof(value, trust, report.facts);
   }
   throw new Refusal('unknown_kind', '/type', 'no proof this verifier knows', 'unusable');
 }

@@ -30,20 +30,59 @@ const raw = {
   },
 };
 
+const ENTRIES = array(
+  object({ n: natural, type: text, at: timestamp, data: raw, prev: digestText, hash: digestText }),
+);
+
+const KEYS = object({ server: publicKeyOf, seats: table(/^[A-H]$/, publicKeyOf) });
+
 const BUNDLE = object({
   type: text,
   room: roomId,
   profile: text,
-  entries: array(
-    object({ n: natural, type: text, at: timestamp, data: raw, prev: digestText, hash: digestText }),
-  ),
+  entries: ENTRIES,
   payloads: table(/^/, text),
   withheld: array(digestText),
   brief: optional(briefShape),
-  keys: object({ server: publicKeyOf, seats: table(/^[A-H]$/, publicKeyOf) }),
+  keys: KEYS,
   head: signedHead,
   log: optional(logProof),
 });
+
+export const BRIEF_TYPE = 'urn:countersign:pxp-brief-proof:1';
+
+const BRIEF_PROOF = object({
+  type: text,
+  room: roomId,
+  brief: briefShape,
+  entries: ENTRIES,
+  keys: KEYS,
+  head: signedHead,
+  log: optional(logProof),
+});
+
+/**
+ * A brief under its server's signature.
+ * @param {import('./canon.js').Value} value
+ * @param {import('./index.js').Trust | undefined} trust
+ * @param {Record<string, string>} out
+ */
+export async function checkBriefProof(value, trust, out) {
+  const { room, brief, entries, keys, head, log } = BRIEF_PROOF.read(value);
+  out.room = room;
+  out.outcome = brief.outcome;
+  out.head = head.hash;
+  knownServer(keys.server, trust);
+  const [first] = entries;
+  if (!first) throw refused('no_entries', '/entries');
+  const last = chain(entries, Math.max(first.n - 1, 0), first.prev);
+  if (head.n !== last.n || head.hash !== last.hash) throw refused('bad_head', '/head');
+  await checkHead(`room/${room}`, head, keys.server, trust);
+  const named = first.data.value instanceof Map ? first.data.value.get('brief_hash') : undefined;
+  const agrees = first.type === 'brief' && named === hashOf(rewritten(brief)) && brief.room === room;
+  if (!agrees || keys.seats.size > 0) throw refused('bad_brief', '/brief');
+  await checkLog(log, `room/${room}`, head, keys.server, trust, out);
+}
 
 /**
  * @param {import('./canon.js').Value} value
@@ -57,10 +96,9 @@ export async function checkBundle(value, trust, out) {
   out.entries = String(bundle.head.n);
   out.head = bundle.head.hash;
   out.withheld = String(bundle.withheld.length);
-  chain(bundle.entries);
+  const last = chain(bundle.entries, 0, '0'.repeat(64));
   knownServer(bundle.keys.server, trust);
-  const last = bundle.entries.at(-1);
-  if (!last) throw refused('no_entries', '/entries');
+  if (last.n === 0) throw refused('no_entries', '/entries');
   if (bundle.head.n !== last.n || bundle.head.hash !== last.hash) throw refused('bad_head', '/head');
   await checkHead(`room/${bundle.room}`, bundle.head, bundle.keys.server, trust);
   const events = attach(bundle);
@@ -81,20 +119,24 @@ function refused(code, place) {
 }
 
 /**
- * Numbers, links and hashes.
+ * Numbers, links and hashes after a head; gives the last one.
  * @param {any[]} entries
+ * @param {number} seq
+ * @param {string} prev
  */
-function chain(entries) {
-  let prev = '0'.repeat(64);
-  entries.forEach((entry, index) => {
-    const n = index + 1;
-    if (!/^[a-z_]+$/.test(entry.type)) throw refused('bad_body', n);
-    if (entry.n !== n) throw refused('bad_number', n);
-    if (entry.prev !== prev) throw refused('bad_prev', n);
-    const body = `{"at":"${entry.at}","data":${entry.data.form},"n":${n},"type":"${entry.type}"}`;
-    if (entry.hash !== hex(sha256(prev, body))) throw refused('bad_hash', n);
-    prev = entry.hash;
-  });
+function chain(entries, seq, prev) {
+  return entries.reduce(
+    (head, entry) => {
+      const n = head.n + 1;
+      if (!/^[a-z_]+$/.test(entry.type)) throw refused('bad_body', n);
+      if (entry.n !== n) throw refused('bad_number', n);
+      if (entry.prev !== head.hash) throw refused('bad_prev', n);
+      const body = `{"at":"${entry.at}","data":${entry.data.form},"n":${n},"type":"${entry.type}"}`;
+      if (entry.hash !== hex(sha256(head.hash, body))) throw refused('bad_hash', n);
+      return { n, hash: entry.hash };
+    },
+    { n: seq, hash: prev },
+  );
 }
 
 /**

@@ -57,6 +57,10 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
             report.kind = Some(Kind::RoomBundle);
             room::check(bytes, trust, report)
         }
+        Some(room::BRIEF) => {
+            report.kind = Some(Kind::Brief);
+            room::check_brief(value, trust, report)
+        }
         _ => Err(Stop::unusable("unknown_kind", "/type", "no proof this verifier knows")),
     }
 }

@@ -3,7 +3,7 @@
 use crate::report::{Check, Stop};
 use crate::{Report, Trust, log};
 use ledger::{Fault, StreamId};
-use pxp::bundle::{Bundle, fold};
+use pxp::bundle::{BriefProof, Bundle, fold};
 use pxp::state::Phase;
 
 /// What the `type` says.
@@ -34,6 +34,25 @@ pub(crate) fn check(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) ->
         .parse()
         .map_err(|_| Stop::refused("bad_room", "/room", "no room has that name"))?;
     log::check(bundle.log.as_ref(), &stream, &bundle.head, &bundle.keys.server, trust, report)
+}
+
+/// What the `type` of a brief's proof says.
+pub(crate) const BRIEF: &str = BriefProof::TYPE;
+
+/// A brief under its server's signature: what it says of the room rests on that server, and on the log.
+pub(crate) fn check_brief(value: canon::Value<'_>, trust: Option<&Trust>, report: &mut Report) -> Check {
+    let proof: BriefProof = canon::from_value(value).map_err(|error| Stop::shape(&error))?;
+    report.fact("room", &proof.room);
+    report.fact("outcome", &proof.brief.outcome);
+    report.fact("head", proof.head.hash);
+    log::known_server(&proof.keys.server, trust)?;
+    proof.check().map_err(refused)?;
+    let stream: StreamId = proof
+        .room
+        .stream()
+        .parse()
+        .map_err(|_| Stop::refused("bad_room", "/room", "no room has that name"))?;
+    log::check(proof.log.as_ref(), &stream, &proof.head, &proof.keys.server, trust, report)
 }
 
 fn refused(fault: Fault) -> Stop {

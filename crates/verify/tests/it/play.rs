@@ -7,7 +7,7 @@ use env::{Duration, Env, Timestamp};
 use keys::webauthn::{Authenticator, Challenge};
 use keys::{Algorithm, PublicKey, Signer};
 use ledger::{Aggregate, Entry, Head};
-use pxp::bundle::{Attested, Bundle, assemble};
+use pxp::bundle::{Attested, BriefProof, Bundle, assemble};
 use pxp::command::{
     Answer, AttachSource, Confirm, ConfirmClaim, Disclose, Disclosed, Driver, Enrol, Join, Leave, Open,
     Relayed, Seal, SeatPlan, Send, Share,
@@ -202,6 +202,14 @@ impl Play {
         let (head, log) = signed(&stream, self.state.head());
         let attested = Attested { key: signer(1).public(), head, log: Some(log) };
         assemble(&self.state, &self.entries, viewer, attested).unwrap()
+    }
+
+    /// The brief alone.
+    pub fn brief(&self) -> BriefProof {
+        let stream = self.room.stream().parse().unwrap();
+        let (head, log) = signed(&stream, self.state.head());
+        let attested = Attested { key: signer(1).public(), head, log: Some(log) };
+        BriefProof::assemble(&self.state, &self.entries, attested).unwrap()
     }
 
     /// Everything: what all principals together may have.

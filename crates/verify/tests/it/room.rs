@@ -47,6 +47,31 @@ fn trust_decides() {
     assert_eq!(verdict(&bytes, Some(&trust(&[1], &[3], 0))), "log_unsigned at /log/checkpoint");
 }
 
+/// A brief verifies alone, also where entries follow its own.
+#[test]
+fn briefs() {
+    let mut shared = agreed();
+    shared.share("A", Scope::Brief);
+    for (play, entries) in [(agreed(), 1), (shared, 2), (stalled(), 1)] {
+        let proof = play.brief();
+        assert_eq!(proof.entries.len(), entries);
+        let bytes = proof.to_vec().unwrap();
+        for trust in [None, Some(trust(&[1], &[1], 1))] {
+            let report = verify(&bytes, trust.as_ref());
+            assert_eq!((report.verdict, report.kind), (Verdict::Valid, Some(Kind::Brief)), "{report:?}");
+        }
+        let check = |edit: fn(&mut pxp::bundle::BriefProof), expected: &str| {
+            let mut proof = proof.clone();
+            edit(&mut proof);
+            assert_eq!(verdict(&proof.to_vec().unwrap(), None), expected);
+        };
+        check(|proof| proof.brief.topic.push('!'), "bad_brief at /brief");
+        check(|proof| proof.entries.clear(), "no_entries at /entries");
+        check(|proof| proof.head.n += 1, "bad_head at /head");
+        check(|proof| proof.room = "r2".parse().unwrap(), "bad_head_signature at /head/signature");
+    }
+}
+
 pub fn plays() -> Vec<(&'static str, Play)> {
     vec![("agreed", agreed()), ("withdrawn", withdrawn()), ("stalled", stalled())]
 }
