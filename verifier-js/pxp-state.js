@@ -191,14 +191,14 @@ const FOLD = {
   },
   principal_answer: answered,
   claim_confirmed(state, data) {
-    const claim = claimOf(state, data.claim_id);
+    const claim = claimToChange(state, data.claim_id);
     if (claim) {
       claim.verified = data.accept;
       claim.settled = { accept: data.accept };
     }
   },
   source_attached(state, data) {
-    const claim = claimOf(state, data.claim_id);
+    const claim = claimToChange(state, data.claim_id);
     if (claim) {
       claim.source = data.source;
       if (!claim.settled || claim.settled.accept) claim.verified = true;
@@ -242,7 +242,7 @@ function sent(state, envelope) {
     });
   }
   for (const review of envelope.reviews) {
-    claimOf(state, review.claim_id)?.reviews.push({ ...review, by: seat, seq: envelope.seq, cleared: false });
+    claimToChange(state, review.claim_id)?.reviews.push({ ...review, by: seat, seq: envelope.seq, cleared: false });
   }
   offered(state, envelope);
   if (envelope.status === 'agree' && envelope.accepts) {
@@ -305,8 +305,10 @@ function answered(state, data, body, at) {
   question.state = 'answered';
   question.answer = { ...data, amendment };
   if (data.ruling === 'allow') {
-    for (const claim of state.claims.filter((one) => data.clears.includes(one.id))) {
-      for (const review of claim.reviews) if (review.by === data.seat) review.cleared = true;
+    for (const id of data.clears) {
+      for (const review of claimToChange(state, id)?.reviews ?? []) {
+        if (review.by === data.seat) review.cleared = true;
+      }
     }
   }
   const seat = seatOf(state, data.seat);
@@ -380,6 +382,15 @@ function stand(state, hash, standing) {
  */
 export function claimOf(state, id) {
   return state.claims.find((claim) => claim.id === id);
+}
+
+/**
+ * The last claim of that name: names are used once, and what is reviewed was said just before.
+ * @param {Room} state
+ * @param {string} id
+ */
+function claimToChange(state, id) {
+  return state.claims.findLast((claim) => claim.id === id);
 }
 
 /**

@@ -429,8 +429,9 @@ fn seat_mut(state: &mut State, id: SeatId) -> Option<&mut Seat> {
     state.seats.get_mut(id.index())
 }
 
+/// Searched from the end: what is reviewed was said just before.
 fn claim_mut<'a>(state: &'a mut State, id: &ClaimId) -> Option<&'a mut Claim> {
-    state.claims.iter_mut().find(|claim| claim.id == *id)
+    state.claims.iter_mut().rev().find(|claim| claim.id == *id)
 }
 
 fn question_mut<'a>(state: &'a mut State, id: &QuestionId) -> Option<&'a mut Question> {
