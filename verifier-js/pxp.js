@@ -104,6 +104,7 @@ export async function checkBundle(value, trust, out) {
   const events = attach(bundle);
   const state = await fold(events);
   checkRoom(bundle, state);
+  if (trust && trust.origins.length > 0) checkOrigins(events, trust.origins);
   const open = state.phase !== 'ended';
   const outcome = /** @type {string} */ (state.about);
   out.outcome = open ? 'open' : outcome === 'agreed' || outcome === 'withdrawn' ? outcome : 'stalled';
@@ -527,6 +528,19 @@ function rewritten(brief) {
     unverified_dependencies: brief.unverified_dependencies.map(line),
     unverified_in_record: brief.unverified_in_record.map(line),
   };
+}
+
+/**
+ * Every passkey signed for sites the verifier knows.
+ * @param {any[]} events
+ * @param {string[]} known
+ */
+function checkOrigins(events, known) {
+  for (const { n, body, shape: kind } of events) {
+    const proofs = kind === 'answer' ? [body?.proof, body?.confirmation] : kind === 'proof' ? [body] : [];
+    const told = proofs.flatMap((proof) => proof?.site?.origins ?? []);
+    if (told.some((origin) => !known.includes(origin))) throw refused('origin_untrusted', n);
+  }
 }
 
 /** @param {any} card */

@@ -2,8 +2,10 @@
 
 use crate::report::{Check, Stop};
 use crate::{Report, Trust, log};
-use ledger::{Fault, StreamId};
+use ledger::{Entry, Fault, Head, StreamId};
+use pxp::Event;
 use pxp::bundle::{BriefProof, Bundle, fold};
+use pxp::event::Body;
 use pxp::state::Phase;
 
 /// What the `type` says.
@@ -21,6 +23,9 @@ pub(crate) fn check(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) ->
     bundle.attach(&mut entries).map_err(refused)?;
     let folded = fold(&entries).map_err(refused)?;
     bundle.check_brief(&folded).map_err(refused)?;
+    if let Some(trust) = trust.filter(|trust| !trust.origins.is_empty()) {
+        origins(&entries, trust)?;
+    }
     report.fact(
         "outcome",
         match folded.state.phase {
@@ -34,6 +39,29 @@ pub(crate) fn check(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) ->
         .parse()
         .map_err(|_| Stop::refused("bad_room", "/room", "no room has that name"))?;
     log::check(bundle.log.as_ref(), &stream, &bundle.head, &bundle.keys.server, trust, report)
+}
+
+/// Every passkey signed for sites the verifier knows.
+fn origins(entries: &[Entry], trust: &Trust) -> Check {
+    for entry in entries {
+        let prev = Head { seq: entry.seq.saturating_sub(1), hash: entry.prev };
+        let proofs = match Event::open(entry, prev).map_err(refused)?.body {
+            Some(Body::Answer(answer)) => vec![Some(answer.proof), answer.confirmation],
+            Some(Body::Proof(proof)) => vec![Some(*proof)],
+            _ => continue,
+        };
+        let mut told =
+            proofs.iter().flatten().filter_map(|proof| proof.site.as_ref()).flat_map(|site| &site.origins);
+        if told.any(|origin| !trust.origins.contains(origin)) {
+            let place = format!("entry {}", entry.seq);
+            return Err(Stop::refused(
+                "origin_untrusted",
+                place,
+                "a passkey signed for a site that is not in the trust file",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What the `type` of a brief's proof says.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub struct Trust {
     /// Servers whose heads are believed. Empty: none is.
     pub(crate) servers: Vec<PublicKey>,
-    /// Where passkeys may have signed. Empty: anywhere the record itself says.
+    /// Where passkeys may have signed. Empty: wherever the record itself says.
     pub(crate) origins: Vec<String>,
     pub(crate) pins: Pins,
     logs: usize,

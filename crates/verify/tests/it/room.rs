@@ -1,8 +1,9 @@
-use crate::play::{Play, agreed, stalled, withdrawn};
+use crate::play::{Play, SITE, agreed, stalled, withdrawn};
 use crate::support::{trust, verdict};
+use crate::twins::{Case, agree, trust_text};
 use pxp::view::Viewer;
 use pxp::{Scope, SeatId};
-use verify::{Kind, Verdict, verify};
+use verify::{Kind, Trust, Verdict, verify};
 
 pub fn viewers() -> [Viewer; 5] {
     [
@@ -45,6 +46,15 @@ fn trust_decides() {
     let bytes = agreed().whole().to_vec().unwrap();
     assert_eq!(verdict(&bytes, Some(&trust(&[3], &[1], 1))), "server_untrusted at /keys");
     assert_eq!(verdict(&bytes, Some(&trust(&[1], &[3], 0))), "log_unsigned at /log/checkpoint");
+    // Seat B's person answers with a passkey of this site.
+    let bytes = withdrawn().whole().to_vec().unwrap();
+    for (origin, expected) in [(SITE, "valid"), ("https://other.example", "origin_untrusted at entry 20")] {
+        let mut file: serde_json::Value = serde_json::from_str(&trust_text()).unwrap();
+        file["origins"] = serde_json::json!([origin]);
+        let text = file.to_string();
+        assert_eq!(verdict(&bytes, Some(&Trust::parse(text.as_bytes()).unwrap())), expected);
+        agree(&[Case { name: origin.to_owned(), file: bytes.clone(), trust: Some(text) }]);
+    }
 }
 
 /// A brief verifies alone, also where entries follow its own.
