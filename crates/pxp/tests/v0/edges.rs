@@ -44,7 +44,7 @@ fn c04_ids_keep_their_gaps_and_new_names_count_what_is_kept() {
 
 #[test]
 fn c05_what_is_too_long_or_too_many_is_cut() {
-    let claims = vec![r#"{"text":"c"}"#; 9].join(",");
+    let claims = [r#"{"text":"c"}"#; 9].join(",");
     let terms = vec![format!("\"{}\"", "x".repeat(301)); 11].join(",");
     let envelope = Play::sealed(10)
         .send(Side::A, &format!(r#"{{"claims":[{claims}],"proposal":{{"terms":[{terms}]}}}}"#));
