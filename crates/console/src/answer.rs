@@ -151,11 +151,10 @@ pub(crate) async fn claim(
     let found = view.room.claims.iter().find(|claim| claim.id == claim_id).ok_or(Error::Missing)?;
     let own = view.room.you.as_ref().map(|you| you.seat.seat);
     let (state, _) = visitor.app.room_state(&id).await?;
-    let ask = state
-        .claim_ask(own.unwrap_or(found.seat), &claim_id)
-        .map_err(|error| Error::of(&error))?;
+    let ask = state.claim_ask(own.unwrap_or(found.seat), &claim_id).map_err(|error| Error::of(&error))?;
     let person = crate::entry::is_person(&caller) && own.is_some();
-    let sign = if person { sign(&visitor, &caller, &ask).await? } else { Sign { passkey: false, session: false } };
+    let sign =
+        if person { sign(&visitor, &caller, &ask).await? } else { Sign { passkey: false, session: false } };
     Ok(html(&ClaimPage {
         claim: claim_line(found),
         own: own == Some(found.seat),
@@ -185,7 +184,8 @@ pub(crate) async fn answer_claim(
 ) -> Result<Response, Fault> {
     let id = room_id(&room)?;
     let back = format!("/room/{id}/claims/{claim}");
-    let matter = claim_matter(&claim, &posted.fields).map_err(|error| Fault::from(error).back_to(back.clone()))?;
+    let matter =
+        claim_matter(&claim, &posted.fields).map_err(|error| Fault::from(error).back_to(back.clone()))?;
     decide(&posted, &id, matter).await.map_err(|fault| fault.back_to(back))?;
     Ok(done(&format!("/room/{id}"), "claim"))
 }

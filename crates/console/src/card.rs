@@ -118,12 +118,15 @@ pub(crate) async fn check(Path(room): Path<String>, posted: Posted) -> Result<Re
         Err(problem) => return show(&visitor, &caller, &id, form, Some(problem), false, None).await,
     };
     let view = visitor.app.view_room(&caller, &id).await?;
-    let clauses = [&card.must_haves, &card.may_agree_to, &card.must_never, &card.escalate_when, &card.known_facts];
+    let clauses =
+        [&card.must_haves, &card.may_agree_to, &card.must_never, &card.escalate_when, &card.known_facts];
     let limited: Vec<ClauseRef> = card.limits.iter().map(|limit| limit.clause).collect();
     let loose = LISTS
         .iter()
         .zip(clauses)
-        .flat_map(|((_, list, _, _), texts)| texts.iter().zip(0_u16..).map(move |(text, index)| (*list, index, text)))
+        .flat_map(|((_, list, _, _), texts)| {
+            texts.iter().zip(0_u16..).map(move |(text, index)| (*list, index, text))
+        })
         .filter(|(list, _, _)| !matches!(list, List::KnownFacts))
         .filter(|(list, index, text)| {
             text.bytes().any(|b| b.is_ascii_digit())
@@ -301,7 +304,8 @@ impl LimitField {
         for text in texts {
             if numeric {
                 let decimals = if kind == Kind::Money { 2 } else { fraction(text) };
-                let amount = scaled(text, decimals).ok_or_else(|| bad("write the value as a plain number."))?;
+                let amount =
+                    scaled(text, decimals).ok_or_else(|| bad("write the value as a plain number."))?;
                 let places = u8::try_from(decimals).unwrap_or(0);
                 exponent = matches!(kind, Kind::Money | Kind::Number).then_some(places);
                 values.push(Scalar::Integer(amount));

@@ -2,10 +2,10 @@
 
 use crate::page::{Enter, Fault, Secret, Shell, done, html, once, with_cookie};
 use crate::visitor::{Posted, Visitor, room_id};
+use approvals::OrgId;
 use askama::Template;
 use axum::extract::Path;
 use axum::response::Response;
-use approvals::OrgId;
 use pxp::RoomId;
 use server::{Caller, Done, Enrolment, Error, Link};
 
@@ -42,7 +42,8 @@ pub(crate) async fn open(posted: Posted) -> Result<Response, Fault> {
     {
         return Ok(done(&format!("/enrol/{}", org_id(&visitor, org)?), ""));
     }
-    let link = Link::parse(&visitor.app.config().public_url, text).map_err(|error| Fault::from(error).back_to("/open"))?;
+    let link = Link::parse(&visitor.app.config().public_url, text)
+        .map_err(|error| Fault::from(error).back_to("/open"))?;
     match link.secret {
         Some(secret) => enter_with(&visitor, &link.room, &secret).await,
         None => Ok(done(&format!("/room/{}", link.room), "")),
@@ -77,7 +78,8 @@ pub(crate) async fn join(Path(room): Path<String>, posted: Posted) -> Result<Res
     if let Some(link) = &joined.your_link {
         secrets.push(Secret {
             label: "For your agent",
-            note: "Give this link to the agent that will speak for you. It is the agent's key to the seat.".into(),
+            note: "Give this link to the agent that will speak for you. It is the agent's key to the seat."
+                .into(),
             value: link.clone(),
         });
     }
@@ -98,7 +100,11 @@ pub(crate) async fn join(Path(room): Path<String>, posted: Posted) -> Result<Res
 /// The button by which this browser becomes the person of a fresh principal link.
 pub(crate) fn person_of(visitor: &Visitor, room: &RoomId, link: &str) -> Option<Enter> {
     let link = Link::parse(&visitor.app.config().public_url, link).ok()?;
-    Some(Enter { room: room.to_string(), secret: link.secret?, label: "Answer for this seat in this browser" })
+    Some(Enter {
+        room: room.to_string(),
+        secret: link.secret?,
+        label: "Answer for this seat in this browser",
+    })
 }
 
 /// Becomes the seat's person without a passkey: as the signed-in member, or by the link alone.

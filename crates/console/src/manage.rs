@@ -73,7 +73,13 @@ pub(crate) async fn page(Path(room): Path<String>, visitor: Visitor) -> Result<R
                 live: share.live,
             })
             .collect(),
-        offers: view.room.offers.iter().map(|one| offer(one, Some(own))).filter(|one| one.own && one.open).collect(),
+        offers: view
+            .room
+            .offers
+            .iter()
+            .map(|one| offer(one, Some(own)))
+            .filter(|one| one.own && one.open)
+            .collect(),
         shell: visitor.shell("Manage the room", Some(&id)).await?,
         room,
     }))

@@ -85,7 +85,13 @@ pub(crate) async fn act_on_people(posted: Posted) -> Result<Response, Fault> {
             let note = format!("Send it to them alone. It works once, until {}.", words::when(expires_at));
             let secret = Secret { label: "Enrolment link", note, value: link };
             let shell = visitor.shell("An enrolment link", None).await?;
-            Ok(once(shell, "Keep it now: it is shown once.", vec![secret], None, ("/people", "Back to people")))
+            Ok(once(
+                shell,
+                "Keep it now: it is shown once.",
+                vec![secret],
+                None,
+                ("/people", "Back to people"),
+            ))
         }
         _ => Ok(done("/people", "saved")),
     }
@@ -299,7 +305,8 @@ pub(crate) async fn stop(visitor: Visitor) -> Result<Response, Fault> {
     });
     let keys = state.members().flat_map(|one| state.agent_keys(&one.id)).filter(|key| key.is_active(now));
     let rooms = visitor.app.list_rooms(&member.caller(), 100).await?;
-    let going = rooms.into_iter().filter(|room| !matches!(room.status.as_str(), "agreed" | "stalled" | "withdrawn"));
+    let going =
+        rooms.into_iter().filter(|room| !matches!(room.status.as_str(), "agreed" | "stalled" | "withdrawn"));
     Ok(html(&Stop {
         may_stop: may(&member.roles, Power::Stop),
         everything: state.pauses().any(|(target, _)| matches!(target, Target::Everything {})),
@@ -370,7 +377,9 @@ fn read_target(fields: &Fields) -> Result<NotifyTarget, Error> {
     let text = |name: &str| fields.one(name).to_owned();
     Ok(match fields.one("kind") {
         "email" => NotifyTarget::Email { address: text("address") },
-        "ntfy" => NotifyTarget::Ntfy { server: text("server"), topic: text("topic"), token: fields.some("token") },
+        "ntfy" => {
+            NotifyTarget::Ntfy { server: text("server"), topic: text("topic"), token: fields.some("token") }
+        }
         "webhook" => NotifyTarget::Webhook { url: text("url"), secret: text("secret") },
         _ => return Err(Error::malformed("bad_field", "/kind", "choose where to be told")),
     })

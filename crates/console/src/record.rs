@@ -342,7 +342,8 @@ pub(crate) async fn brief(Path(room): Path<String>, visitor: Visitor) -> Result<
 
 /// The outcome in one or two sentences.
 fn summary(brief: &Brief, name: &impl Fn(pxp::SeatId) -> String) -> String {
-    let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
+    let count =
+        |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
     match (&brief.agreement, brief.seat) {
         (Some(agreed), _) => {
             let accepted: Vec<String> = agreed.accepted_by.iter().map(|line| name(line.seat)).collect();

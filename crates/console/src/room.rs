@@ -97,7 +97,8 @@ pub(crate) async fn open(posted: Posted) -> Result<Response, Fault> {
         });
     }
     let shell = visitor.shell("Your room is open", None).await?;
-    let lead = "Keep these links now: they are shown once. Each is a key, so send it only to the one it is for.";
+    let lead =
+        "Keep these links now: they are shown once. Each is a key, so send it only to the one it is for.";
     let next = match enter {
         Some(_) => (format!("/room/{id}"), "Go to the room"),
         None => (format!("/room/{id}/card"), "Write your card"),
@@ -338,7 +339,10 @@ async fn live(visitor: &Visitor, id: &RoomId, caller: &Caller) -> Result<Respons
     seats.sort_by(|one, two| one.id.cmp(&two.id));
     let name_of = |of: pxp::SeatId| {
         let all = room.you.iter().map(|you| &you.seat).chain(&room.counterparts);
-        all.into_iter().find(|seat| seat.seat == of).map(|seat| words::shown(&seat.principal)).unwrap_or_default()
+        all.into_iter()
+            .find(|seat| seat.seat == of)
+            .map(|seat| words::shown(&seat.principal))
+            .unwrap_or_default()
     };
     Ok(html(&RoomPage {
         topic: words::shown(&room.topic),
@@ -392,7 +396,9 @@ fn standing(caller: &Caller, own: Option<pxp::SeatId>) -> String {
     match caller {
         Caller::Principal { .. } | Caller::Member { .. } => format!("You answer for seat {seat}."),
         Caller::Seat { .. } => {
-            format!("You look with the link of seat {seat}'s agent. Only its person can answer its questions.")
+            format!(
+                "You look with the link of seat {seat}'s agent. Only its person can answer its questions."
+            )
         }
         _ => "You look with a reading link.".to_owned(),
     }
@@ -483,7 +489,9 @@ fn line(sent: &EnvelopeView, own: Option<pxp::SeatId>, who: String, offers: &[Of
                 Judged { claim: review.claim_id.to_string(), class, word, reason }
             })
             .collect(),
-        terms: proposal.map(|one| one.terms.iter().map(|term| words::shown(term)).collect()).unwrap_or_default(),
+        terms: proposal
+            .map(|one| one.terms.iter().map(|term| words::shown(term)).collect())
+            .unwrap_or_default(),
         draft: offer.is_some_and(drafted),
         offer: offer.as_ref().map(words::short),
         accepts: sent.accepts.as_ref().map(words::short),
@@ -500,7 +508,8 @@ fn line(sent: &EnvelopeView, own: Option<pxp::SeatId>, who: String, offers: &[Of
 
 pub(crate) fn claim(claim: &ClaimView) -> Claim {
     let (origin, meaning) = words::origin(claim.origin);
-    let disputed = claim.reviews.iter().any(|review| review.verdict != pxp::wire::Verdict::Accept && !review.cleared);
+    let disputed =
+        claim.reviews.iter().any(|review| review.verdict != pxp::wire::Verdict::Accept && !review.cleared);
     let (class, standing) = match (claim.denied, claim.verified, disputed) {
         (true, _, _) => ("bad", "A person said that it is wrong"),
         (false, _, true) => ("warn", "Disputed"),

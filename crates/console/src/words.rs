@@ -17,7 +17,9 @@ pub(crate) fn room_status(status: &str) -> (&'static str, &'static str) {
         "drafting" => ("Getting ready", "Each side still has to seal its card. The agents talk after that."),
         "negotiating" => ("Talking", "The agents are negotiating within the sealed cards."),
         "paused" => ("Waiting for a person", "The agents have stopped until a person has answered."),
-        "agreed" => ("Agreed", "Every side has accepted exactly the same offer. Nothing can be added to it here."),
+        "agreed" => {
+            ("Agreed", "Every side has accepted exactly the same offer. Nothing can be added to it here.")
+        }
         "stalled" => ("Stalled", "The room ended without an agreement."),
         "withdrawn" => ("Withdrawn", "One side left. The room ended without an agreement."),
         _ => ("Unknown", ""),

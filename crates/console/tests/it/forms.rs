@@ -58,7 +58,9 @@ async fn an_answer_is_signed_over_the_hash_that_is_shown() {
         words.chain(proof.iter().map(|(name, value)| (*name, value.clone()))).collect()
     };
     // The same signature under other words, or as the opposite answer, proves nothing.
-    for changed in [[("ruling", "deny"), ("text", "Yes")], [("ruling", "allow"), ("text", "Yes, at any price")]] {
+    for changed in
+        [[("ruling", "deny"), ("text", "Yes")], [("ruling", "allow"), ("text", "Yes, at any price")]]
+    {
         let fields = with(&changed);
         let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let page = scene.owner.post(&path, &csrf, &fields).await;
@@ -78,13 +80,19 @@ async fn a_relayed_answer_is_held_until_its_person_confirms_it() {
         let mut scene = Scene::of(site, "Hall hire").await;
         scene.ask("May I take Tuesday?").await;
         let (room, agent) = scene.site.holder(&scene.agent_a).await;
-        let answer = serde_json::from_value(json!({ "question_id": "q1", "ruling": "allow", "text": "Sure" })).unwrap();
+        let answer =
+            serde_json::from_value(json!({ "question_id": "q1", "ruling": "allow", "text": "Sure" }))
+                .unwrap();
         scene.site.app.relay(&agent, &room, answer, None).await.unwrap();
         let path = format!("/asks/{}/q1.confirm", scene.room);
         let page = scene.owner.get(&path).await;
         page.says("Did you give this answer?");
         page.says("Sure");
-        scene.owner.post(&path, &page.csrf(), &[("accept", accept)]).await.leads_to(&scene.path(&format!("?said={said}")));
+        scene
+            .owner
+            .post(&path, &page.csrf(), &[("accept", accept)])
+            .await
+            .leads_to(&scene.path(&format!("?said={said}")));
         let question = scene.owner.get(&format!("/asks/{}/q1", scene.room)).await;
         assert_eq!(question.status.as_u16(), then, "{accept}: {}", question.body);
     }
@@ -95,7 +103,12 @@ async fn the_card_is_read_back_before_it_is_sealed() {
     let mut scene = Scene::set("Hall hire").await;
     let path = scene.path("/card");
     let read = scene.owner.submit(&path, &path, CARD).await;
-    for said in ["Is this what you want?", "The hall on Monday", "price: at most 900.50 EUR (may agree to 1)", "Seats for 80"] {
+    for said in [
+        "Is this what you want?",
+        "The hall on Monday",
+        "price: at most 900.50 EUR (may agree to 1)",
+        "Seats for 80",
+    ] {
         read.says(said);
     }
     let mut bad = CARD.to_vec();
@@ -124,27 +137,40 @@ async fn a_person_vouches_for_a_claim_and_attaches_its_document() {
 async fn a_side_shows_shares_stops_and_leaves() {
     let mut scene = Scene::set("Hall hire").await;
     let path = scene.path("/manage");
-    scene.owner.submit(&path, &path, &[("act", "show"), ("to", "B"), ("clause", "must_haves[1]")]).await
+    scene
+        .owner
+        .submit(&path, &path, &[("act", "show"), ("to", "B"), ("clause", "must_haves[1]")])
+        .await
         .leads_to(&format!("{path}?said=shown"));
     let other = scene.other.get(&scene.path("")).await;
     other.says("Seats for 80");
     other.says("Matches the sealed card.");
     assert!(!other.body.contains("The hall on Monday"), "only the one line was shown");
-    let shared = scene.owner.submit(&path, &path, &[("act", "share"), ("scope", "transcript"), ("days", "1")]).await;
+    let shared =
+        scene.owner.submit(&path, &path, &[("act", "share"), ("scope", "transcript"), ("days", "1")]).await;
     let mut reader = scene.site.browser();
     let link = shared.secrets()[0].clone();
     reader.submit("/open", "/open", &[("link", &link)]).await.leads_to(&scene.path(""));
     assert_eq!(reader.get(&scene.path("")).await.status, StatusCode::OK);
-    scene.owner.submit(&path, &path, &[("act", "unshare"), ("share", "s1")]).await
+    scene
+        .owner
+        .submit(&path, &path, &[("act", "unshare"), ("share", "s1")])
+        .await
         .leads_to(&format!("{path}?said=unshared"));
     assert_eq!(reader.get(&scene.path("")).await.status, StatusCode::UNAUTHORIZED);
-    scene.owner.submit(&path, &path, &[("act", "pause"), ("reason", "holiday")]).await
+    scene
+        .owner
+        .submit(&path, &path, &[("act", "pause"), ("reason", "holiday")])
+        .await
         .leads_to(&format!("{path}?said=paused"));
     scene.owner.get(&path).await.says("Let it go on");
     scene.owner.submit(&path, &path, &[("act", "resume")]).await.leads_to(&format!("{path}?said=resumed"));
     let unsure = scene.owner.submit(&path, &path, &[("act", "leave"), ("reason", "enough")]).await;
     assert_eq!(unsure.status, StatusCode::BAD_REQUEST);
-    scene.owner.submit(&path, &path, &[("act", "leave"), ("reason", "enough"), ("sure", "yes")]).await
+    scene
+        .owner
+        .submit(&path, &path, &[("act", "leave"), ("reason", "enough"), ("sure", "yes")])
+        .await
         .leads_to(&scene.path("?said=left"));
     scene.other.get(&format!("/brief/{}", scene.room)).await.says("Ana left. Nothing was agreed.");
 }
@@ -168,7 +194,10 @@ async fn people_keys_codes_and_switches() {
     let stop = [("act", "stop"), ("target", "everything"), ("reason", "fire drill")];
     again.submit("/stop", "/stop", &stop).await.leads_to("/stop?said=stopped");
     again.get("/stop").await.says("fire drill");
-    again.submit("/stop", "/stop", &[("act", "go"), ("target", "everything")]).await.leads_to("/stop?said=running");
+    again
+        .submit("/stop", "/stop", &[("act", "go"), ("target", "everything")])
+        .await
+        .leads_to("/stop?said=running");
     let quiet = [("act", "quiet"), ("from", "22:00"), ("to", "07:30"), ("offset", "2")];
     again.submit("/me", "/me", &quiet).await.leads_to("/me?said=saved");
     again.get("/me").await.says("from 22:00 to 07:30 (UTC+02:00)");

@@ -14,10 +14,19 @@ async fn strangers_text_is_shown_and_never_obeyed() {
         "escalation": { "question": MESSAGE, "reason": MESSAGE } });
     scene.site.say(&scene.agent_a, envelope).await;
     let ask = format!("/asks/{}/q1", scene.room);
-    for path in ["/".to_owned(), "/asks".to_owned(), ask.clone(), scene.path(""), scene.path("/claims/A1.1"), scene.path("/record")] {
+    for path in [
+        "/".to_owned(),
+        "/asks".to_owned(),
+        ask.clone(),
+        scene.path(""),
+        scene.path("/claims/A1.1"),
+        scene.path("/record"),
+    ] {
         let page = scene.owner.get(&path).await;
         assert!(page.status.is_success(), "{path}: {}", page.body);
-        for raw in ["<img", "<script>alert", "<b>plan", "onerror=alert(1)>", "\u{202e}", "\u{200b}", "\u{e0041}"] {
+        for raw in
+            ["<img", "<script>alert", "<b>plan", "onerror=alert(1)>", "\u{202e}", "\u{200b}", "\u{e0041}"]
+        {
             let found = page.body.contains(raw) && !(raw == "<img" && !page.body.contains("<img src=x"));
             assert!(!found, "{path} has {raw:?}:\n{}", page.body);
         }

@@ -8,10 +8,14 @@ async fn visitors(scene: &mut Scene) -> Vec<(&'static str, Browser)> {
     let manage = scene.path("/manage");
     let mut reader = Vec::new();
     for scope in ["brief", "transcript", "ledger"] {
-        let made = scene.owner.submit(&manage, &manage, &[("act", "share"), ("scope", scope), ("days", "7")]).await;
+        let made =
+            scene.owner.submit(&manage, &manage, &[("act", "share"), ("scope", scope), ("days", "7")]).await;
         reader.push(made.secrets()[0].clone());
     }
-    let added = scene.owner.submit("/people", "/people", &[("act", "add"), ("name", "Vera"), ("role", "viewer")]).await;
+    let added = scene
+        .owner
+        .submit("/people", "/people", &[("act", "add"), ("name", "Vera"), ("role", "viewer")])
+        .await;
     let link = added.secrets()[0].clone();
     let (viewer, _) = scene.site.enrolled(&link, 2).await;
     let mut all = vec![("nobody", scene.site.browser()), ("viewer", viewer)];
@@ -55,7 +59,16 @@ async fn every_page_shows_itself_to_whom_it_may() {
     let other = std::mem::replace(&mut scene.other, scene.site.browser());
     visitors.push(("owner", owner));
     visitors.push(("other person", other));
-    let names = ["nobody", "viewer", "agent", "reads brief", "reads transcript", "reads record", "owner", "other person"];
+    let names = [
+        "nobody",
+        "viewer",
+        "agent",
+        "reads brief",
+        "reads transcript",
+        "reads record",
+        "owner",
+        "other person",
+    ];
     // Columns as in `names`.
     let table: &[(&str, [u16; 8])] = &[
         ("/", [200; 8]),
@@ -111,8 +124,17 @@ async fn a_brief_says_who_decided_and_keeps_private_words_private() {
     scene.agree().await;
     let path = format!("/brief/{}", scene.room);
     let own = scene.owner.get(&path).await;
-    for said in ["Agreed", "The hall on Monday", "allowed by their card", "refused it", "Mondays only", "Not on Tuesday",
-        "given in a signed-in session, not signed", "The hall is free", "must have 1"] {
+    for said in [
+        "Agreed",
+        "The hall on Monday",
+        "allowed by their card",
+        "refused it",
+        "Mondays only",
+        "Not on Tuesday",
+        "given in a signed-in session, not signed",
+        "The hall is free",
+        "must have 1",
+    ] {
         own.says(said);
     }
     let other = scene.other.get(&path).await;

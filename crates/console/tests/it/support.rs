@@ -145,7 +145,8 @@ impl Browser {
 
     async fn send(&mut self, method: Method, path: &str, body: Option<(&str, String)>) -> Page {
         let mut request = self.http.request(method.clone(), format!("{}{path}", self.url));
-        let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let cookies: Vec<String> =
+            self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         request = request.header("cookie", cookies.join("; "));
         if let Some((kind, body)) = body {
             request = request.header("origin", &self.url).header("content-type", kind).body(body);
@@ -173,7 +174,7 @@ impl Page {
         self.body
             .split("<code class=\"value\" id=\"secret")
             .skip(1)
-            .map(|rest| between(rest, "\">", "</code>").unwrap().replace("&#61;", "=").replace("&amp;", "&"))
+            .map(|rest| between(rest, "\">", "</code>").unwrap().replace("&#38;", "&"))
             .collect()
     }
 
@@ -199,15 +200,19 @@ impl Scene {
         let hold = if site.app.config().rooms.hold_relayed { "yes" } else { "no" };
         let (mut owner, key) = site.owner().await;
         let opened = owner
-            .submit("/rooms/new", "/rooms", &[
-                ("topic", topic),
-                ("name", "Ana"),
-                ("agent", "Agent A"),
-                ("other", "Ben"),
-                ("key", "0123456789abcdefgh"),
-                ("max_turns", "20"),
-                ("hold", hold),
-            ])
+            .submit(
+                "/rooms/new",
+                "/rooms",
+                &[
+                    ("topic", topic),
+                    ("name", "Ana"),
+                    ("agent", "Agent A"),
+                    ("other", "Ben"),
+                    ("key", "0123456789abcdefgh"),
+                    ("max_turns", "20"),
+                    ("hold", hold),
+                ],
+            )
             .await;
         let secrets = opened.secrets();
         assert_eq!(secrets.len(), 2, "{}", opened.body);
@@ -224,7 +229,10 @@ impl Scene {
         let personal = links[1].rsplit_once('=').unwrap().1.to_owned();
         // The invitation this browser kept is used up; the page with the links still has a form.
         other.post(&format!("{at}/enter"), &joined.csrf(), &[("secret", &personal)]).await.leads_to(&at);
-        other.submit(&at, &format!("{at}/person"), &[("as", "link")]).await.leads_to(&format!("{at}?said=person"));
+        other
+            .submit(&at, &format!("{at}/person"), &[("as", "link")])
+            .await
+            .leads_to(&format!("{at}?said=person"));
         other.submit(&page, &seal, CARD_B).await.leads_to(&format!("{at}?said=sealed"));
         Self { agent_a: secrets[0].clone(), agent_b: links[0].clone(), site, room, owner, key, other }
     }
@@ -252,7 +260,9 @@ impl Scene {
         let sent = self
             .site
             .say(&self.agent_a, json!({ "message": "We offer.", "status": "continue", "reviews": reviews(&view),
-                "proposal": { "terms": ["The hall on Monday"], "authority": [{ "term": 0, "clauses": ["must_haves[0]"] }] } }))
+                "proposal": { "terms": ["The hall on Monday"],
+                    "values": [{ "label": "price", "kind": "money", "value": 90000, "unit": "EUR", "exponent": 2, "term": 0 }],
+                    "authority": [{ "term": 0, "clauses": ["must_haves[0]"] }] } }))
             .await;
         let (_, caller) = self.site.holder(&self.agent_b).await;
         let view = self.site.app.view_room(&caller, &room).await.unwrap();
@@ -276,8 +286,12 @@ pub const CARD: &[(&str, &str)] = &[
     ("limit0_line", "1"),
 ];
 
-const CARD_B: &[(&str, &str)] =
-    &[("name", "Ben"), ("goal", "Let the hall"), ("must_haves", "A fair price"), ("known_facts", "The hall has 90 seats")];
+const CARD_B: &[(&str, &str)] = &[
+    ("name", "Ben"),
+    ("goal", "Let the hall"),
+    ("must_haves", "A fair price"),
+    ("known_facts", "The hall has 90 seats"),
+];
 
 pub fn between(text: &str, start: &str, end: &str) -> Option<String> {
     let (_, rest) = text.split_once(start)?;
@@ -285,5 +299,15 @@ pub fn between(text: &str, start: &str, end: &str) -> Option<String> {
 }
 
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(
+            |byte| {
+                if byte.is_ascii_alphanumeric() {
+                    char::from(byte).to_string()
+                } else {
+                    format!("%{byte:02X}")
+                }
+            },
+        )
+        .collect()
 }
