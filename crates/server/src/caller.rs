@@ -120,31 +120,41 @@ impl App {
     /// Who sends these headers, in view of a room if a link names one. A credential that is presented and not known is
     /// refused, as is one that is used too often; without any the caller is [`Caller::Nobody`].
     pub async fn authenticate(&self, headers: &HeaderMap, link: Option<&Link>) -> Result<Caller, Error> {
-        let now = self.now();
+        let (caller, credential) = self.identify(headers, link).await?;
+        if let Some(credential) = credential {
+            self.buckets().credential.take(&credential)?;
+        }
+        Ok(caller)
+    }
+
+    /// Like [`App::authenticate`], without counting the use. With the digest of the credential that was good.
+    pub(crate) async fn identify(
+        &self,
+        headers: &HeaderMap,
+        link: Option<&Link>,
+    ) -> Result<(Caller, Option<Digest>), Error> {
+        let used = |secret: &str| Some(Digest::of(secret.as_bytes()));
         let held = bearer(headers);
         if let Some(link) = link {
             let cookie = self.seals().room_secret(headers, link.room.as_str());
             let secrets = [held, link.secret.as_deref(), cookie.as_deref()];
             for secret in secrets.into_iter().flatten() {
                 if let Some(caller) = self.room_caller(&link.room, secret).await? {
-                    self.buckets().credential.take(&Digest::of(secret.as_bytes()))?;
-                    return Ok(caller);
+                    return Ok((caller, used(secret)));
                 }
             }
         }
         if let Some(secret) = held {
-            let caller = self.agent(secret).await?;
-            self.buckets().credential.take(&Digest::of(secret.as_bytes()))?;
-            return Ok(caller);
+            return Ok((self.agent(secret).await?, used(secret)));
         }
-        if let Some(session) = self.seals().session(headers, now)
+        if let Some(session) = self.seals().session(headers, self.now())
             && let Some(roles) = self.session_roles(&session).await?
         {
-            self.buckets().credential.take(&Digest::of(session.name.as_bytes()))?;
-            return Ok(Caller::Member { session, roles });
+            let credential = used(&session.name);
+            return Ok((Caller::Member { session, roles }, credential));
         }
         let presented = link.is_some_and(|link| link.secret.is_some());
-        if presented { Err(Error::Unauthenticated) } else { Ok(Caller::Nobody) }
+        if presented { Err(Error::Unauthenticated) } else { Ok((Caller::Nobody, None)) }
     }
 
     /// Whose secret this is in the room; `None` if it is nobody's or there is no such room.

@@ -137,12 +137,12 @@ impl App {
     }
 
     /// Data between markers that it cannot contain.
-    fn fenced(&self, data: &Value) -> String {
+    pub(crate) fn fenced(&self, data: &Value) -> String {
         let mark = self.env().id(24);
         format!("-----BEGIN DATA {mark}-----\n{data:#}\n-----END DATA {mark}-----")
     }
 
-    async fn ask_model(&self, model: &Proxy, system: &str, prompt: &str) -> Result<String, Error> {
+    pub(crate) async fn ask_model(&self, model: &Proxy, system: &str, prompt: &str) -> Result<String, Error> {
         let (endpoint, path, body) = match model {
             Proxy::Openai(endpoint) => {
                 let messages =

@@ -2,69 +2,21 @@
 //! what is decided by the room itself, from the [`Actor`] this module works out.
 
 use crate::caller::{Link, LinkKind};
-use crate::limits::bucket;
 use crate::once::Once;
 use crate::{App, Caller, Error};
 use approvals::{Audience, MemberId, OrgId, Right};
 use canon::Digest;
 use env::Timestamp;
 use ledger::{Head, StreamId};
-use pxp::command::{self, Disclosed, Driver, Invite, Relayed, Scope, SeatPlan};
+use pxp::command::{self, Disclosed, Scope};
 use pxp::wire::Source;
 use pxp::{
-    Actor, By, CardInput, ClaimId, Command, EnvelopeInput, Policy, Refusal, Reply, Room, RoomId, SeatId,
-    Sent, ShareId, State,
+    Actor, By, CardInput, ClaimId, Command, EnvelopeInput, Refusal, Reply, Room, RoomId,
+    SeatId, Sent, ShareId, State,
 };
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// A room to open. Seat A is the opener's.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenRoom {
-    pub topic: String,
-    /// The display name of the opener's principal.
-    pub name: String,
-    /// The label of the opener's agent.
-    pub agent: Option<String>,
-    /// If given, seat A signs every envelope with it.
-    pub key: Option<keys::PublicKey>,
-    /// The other seats, in order.
-    pub others: Vec<OtherSeat>,
-    /// Any approver of the opener's organization answers for seat A, instead of the opener alone.
-    pub for_organization: bool,
-    pub max_turns: Option<u32>,
-    /// A relayed answer waits until the person confirms it.
-    pub hold_relayed: Option<bool>,
-}
-
-/// A seat of somebody else.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherSeat {
-    pub name: String,
-    /// The configured proxy that plays it; without one an agent joins by its invite.
-    pub proxy: Option<String>,
-}
-
-/// A room just opened, with the links that are handed out once.
-#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Opened {
-    pub room_id: String,
-    /// For the opener's agent.
-    pub your_link: String,
-    /// For the opener's principal, who enrols with it. Absent where the principal is a member of an organization here.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub principal_link: Option<String>,
-    pub invites: Vec<SeatLink>,
-}
-
-/// The one-time invite of a seat: for the agent that joins, or for the person of a seat that this server plays.
-#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct SeatLink {
-    pub seat: String,
-    pub link: String,
-}
 
 /// A seat taken.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -108,58 +60,6 @@ pub struct Standpoint {
 }
 
 impl App {
-    /// Opens a room. In sign-in mode by a member or their agent only.
-    pub async fn open_room(
-        &self,
-        caller: &Caller,
-        address: IpAddr,
-        input: OpenRoom,
-        once: Option<Once>,
-    ) -> Result<Opened, Error> {
-        let owner = self.opener(caller).await?;
-        self.check_proxies(&input.others)?;
-        self.may_open(owner.as_ref(), address)?;
-        let room: RoomId = self.env().id(10).parse().map_err(|_| Error::Bug("a fresh room id".to_owned()))?;
-        let open = self.opening(&room, owner.as_ref(), &input);
-        let built_in: Vec<(usize, String)> = input
-            .others
-            .iter()
-            .enumerate()
-            .filter_map(|(index, other)| Some((index.saturating_add(1), other.proxy.clone()?)))
-            .collect();
-        let executed = self.execute(&room, Command::Open(open), once).await?;
-        let Reply::Opened { room, seat, seat_secret, principal_link, invites } = executed else {
-            return Err(unexpected("open"));
-        };
-        if let Some((org, member)) = &owner {
-            tracing::info!(%room, %org, %member, "room opened");
-        }
-        let mut links = Vec::new();
-        for Invite { seat, secret } in invites {
-            links.push(SeatLink {
-                seat: seat.to_string(),
-                link: self.room_link(&room, LinkKind::Invite, Some(seat), secret.expose()),
-            });
-        }
-        for (index, proxy) in built_in {
-            let Some(seat) = SeatId::at(index) else { continue };
-            let join =
-                command::Join { actor: Actor::Server, seat, agent: Some(proxy), key: None, principal: None };
-            match self.execute(&room, Command::Join(join), None).await {
-                // A repeated request finds the seat taken by the first.
-                Ok(_) | Err(Error::Refused { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Opened {
-            your_link: self.room_link(&room, LinkKind::Seat, Some(seat), seat_secret.expose()),
-            principal_link: principal_link
-                .map(|link| self.room_link(&room, LinkKind::Principal, Some(seat), link.expose())),
-            invites: links,
-            room_id: room.to_string(),
-        })
-    }
-
     /// Takes a seat with its invite, or, as the seat, changes the agent's label.
     pub async fn join_room(
         &self,
@@ -171,10 +71,6 @@ impl App {
     ) -> Result<Joined, Error> {
         let at = self.standpoint(caller, room, None).await?;
         let seat = at.seat()?;
-        let (state, _) = self.room_state(room).await?;
-        // A seat of ours keeps its player, whoever joins as its person.
-        let built_in = state.seat(seat).filter(|seat| seat.driver == Driver::BuiltIn);
-        let agent = built_in.map_or(agent, |seat| seat.agent.clone());
         let join = command::Join { actor: at.actor, seat, agent, key, principal: None };
         match self.execute(room, Command::Join(join), once).await? {
             Reply::Joined { seat, seat_secret, principal_link } => Ok(Joined {
@@ -499,98 +395,6 @@ impl App {
             .ok_or(Error::Missing)
     }
 
-    /// The member who opens a room, if one does. The two refusals of sign-in mode are fixed sentences.
-    async fn opener(&self, caller: &Caller) -> Result<Option<(OrgId, MemberId)>, Error> {
-        match caller {
-            Caller::Agent { org, member, .. } => Ok(Some((org.clone(), member.clone()))),
-            Caller::Member { session, .. } => Ok(Some((session.org.clone(), session.member.clone()))),
-            _ if self.config().sign_in => Err(Error::Refused {
-                code: "agent_key_required",
-                who: ledger::Who::Unauthenticated,
-                place: None,
-                text: self.key_sentence(false),
-                retryable: false,
-            }),
-            _ => Ok(None),
-        }
-    }
-
-    /// What sign-in mode says to an agent without a key, or with one that no longer works.
-    pub(crate) fn key_sentence(&self, presented: bool) -> String {
-        let page = self.config().link("/keys");
-        if presented {
-            format!(
-                "This agent key does not work (any more). Make a new one at {page} and send it as Authorization: Bearer."
-            )
-        } else {
-            format!(
-                "Opening a room here needs an agent key. Make one at {page} and send it as Authorization: Bearer."
-            )
-        }
-    }
-
-    fn may_open(&self, owner: Option<&(OrgId, MemberId)>, address: IpAddr) -> Result<(), Error> {
-        match owner {
-            Some((org, member)) => self.buckets().rooms_by_member.take(&format!("{org}/{member}")),
-            None => self.buckets().rooms_by_address.take(&bucket(address)),
-        }
-    }
-
-    fn opening(&self, room: &RoomId, owner: Option<&(OrgId, MemberId)>, input: &OpenRoom) -> command::Open {
-        let defaults = &self.config().rooms;
-        let seconds = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
-        let hold = input.hold_relayed.unwrap_or(defaults.hold_relayed);
-        let policy = Policy {
-            max_turns: input.max_turns.unwrap_or(defaults.max_turns),
-            turn_seconds: seconds(defaults.turn_seconds),
-            answer_seconds: seconds(defaults.escalation_seconds),
-            offer_seconds: seconds(defaults.offer_seconds),
-            relayed: if hold { Relayed::Hold } else { Relayed::Accept },
-            ..Policy::default()
-        };
-        let principal = owner.map(|(org, member)| {
-            if input.for_organization {
-                Audience::Approvers { org: org.clone() }
-            } else {
-                Audience::Member { org: org.clone(), member: member.clone() }
-            }
-        });
-        let opener = SeatPlan { name: input.name.clone(), driver: Driver::External, principal };
-        let others = input.others.iter().map(|other| SeatPlan {
-            name: other.name.clone(),
-            driver: if other.proxy.is_some() { Driver::BuiltIn } else { Driver::External },
-            principal: None,
-        });
-        let by = owner.map(|(org, member)| By::Member {
-            org: org.clone(),
-            member: member.clone(),
-            acting_for: None,
-        });
-        command::Open {
-            actor: Actor::Opener { by },
-            room: room.clone(),
-            topic: input.topic.clone(),
-            seats: std::iter::once(opener).chain(others).collect(),
-            agent: input.agent.clone(),
-            key: input.key,
-            policy,
-        }
-    }
-
-    fn check_proxies(&self, others: &[OtherSeat]) -> Result<(), Error> {
-        let missing = others
-            .iter()
-            .filter_map(|other| other.proxy.as_ref())
-            .find(|name| !self.config().proxies.contains_key(*name));
-        match missing {
-            None => Ok(()),
-            Some(name) => Err(Error::Unavailable {
-                code: "proxy_not_configured",
-                text: format!("this server has no proxy called '{name}'"),
-            }),
-        }
-    }
-
     async fn room_line(&self, caller: &Caller, room: &RoomId) -> Result<RoomLine, Error> {
         let (state, _) = self.room_state(room).await?;
         let opened = state.room.as_ref().ok_or(Error::Missing)?;
@@ -657,6 +461,6 @@ fn ready(state: &State, seat: SeatId, head: u64, since: Option<u64>) -> bool {
     }
 }
 
-fn unexpected(what: &str) -> Error {
+pub(crate) fn unexpected(what: &str) -> Error {
     Error::Bug(format!("a room gave another reply than '{what}' has"))
 }

@@ -4,7 +4,7 @@
 use super::InRoom;
 use crate::session::bearer;
 use crate::streams::Place;
-use crate::{App, Caller, Error};
+use crate::{App, Caller, Error, Link};
 use axum::extract::{Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -41,7 +41,7 @@ pub(crate) async fn events(
     let place = app.streams().enter(at.room.as_str(), credential(&headers, &at.caller))?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let seen = last.or(query.after).unwrap_or(0);
-    let stream = follow(app, at.caller, at.room, seen, place);
+    let stream = follow(app, headers, at.room, seen, place);
     let mut response = Sse::new(stream).keep_alive(KeepAlive::new().interval(PING)).into_response();
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
@@ -50,7 +50,7 @@ pub(crate) async fn events(
 /// What the stream has told so far.
 struct Follower {
     app: App,
-    caller: Caller,
+    headers: HeaderMap,
     room: RoomId,
     seen: u64,
     /// Kept until the stream ends.
@@ -61,14 +61,14 @@ struct Follower {
 
 fn follow(
     app: App,
-    caller: Caller,
+    headers: HeaderMap,
     room: RoomId,
     seen: u64,
     place: Place,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let follower = Follower {
         app,
-        caller,
+        headers,
         room,
         seen,
         place,
@@ -113,8 +113,9 @@ impl Follower {
     }
 
     async fn read(&mut self) -> Result<(), Error> {
-        // Asked again for each page: a revoked link ends its stream.
-        let page = self.app.events_page(&self.caller, &self.room, self.seen, PAGE).await?;
+        // Asked again for each page: a revoked or replaced credential ends its stream.
+        let (caller, _) = self.app.identify(&self.headers, Some(&Link::to(self.room.clone()))).await?;
+        let page = self.app.events_page(&caller, &self.room, self.seen, PAGE).await?;
         for told in &page.told {
             let event = Event::default().id(told.n.to_string()).event(told.kind);
             self.ready.push_back(event.data(told.data.clone()));

@@ -45,8 +45,11 @@ pub(crate) async fn serve(State(app): State<App>) -> Response {
     ([(header::CONTENT_TYPE, "application/vnd.oai.openapi+json;version=3.1")], document(&app)).into_response()
 }
 
+/// Requests name their types in the document's components; answers, whose types are spelled as they are written, stand
+/// where they are used.
 struct Types {
     generator: SchemaGenerator,
+    answers: SchemaGenerator,
 }
 
 impl Types {
@@ -55,7 +58,15 @@ impl Types {
             settings.definitions_path = "/components/schemas".into();
             settings.meta_schema = None;
         });
-        Self { generator: settings.into_generator() }
+        let answers = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        });
+        Self { generator: settings.into_generator(), answers: answers.into_generator() }
+    }
+
+    fn told<T: JsonSchema>(&mut self) -> Value {
+        json!({ "application/json": { "schema": self.answers.subschema_for::<T>() } })
     }
 
     fn of<T: JsonSchema>(&mut self) -> Value {
@@ -66,39 +77,39 @@ impl Types {
 /// Gives each operation the types of its bodies.
 fn describe(document: &mut Value, types: &mut Types) {
     let bodies: Vec<(&str, Option<Value>, Option<Value>)> = vec![
-        ("open_room", Some(types.of::<rooms::OpenBody>()), Some(types.of::<crate::Opened>())),
-        ("list_rooms", None, Some(types.of::<rooms::RoomList>())),
-        ("get_room", None, Some(types.of::<crate::RoomView>())),
-        ("wait", None, Some(types.of::<crate::RoomView>())),
-        ("join_room", Some(types.of::<rooms::JoinBody>()), Some(types.of::<crate::Joined>())),
-        ("seal_intent_card", Some(types.of::<pxp::CardInput>()), Some(types.of::<rooms::Sealed>())),
-        ("send_envelope", Some(types.of::<rooms::SendBody>()), Some(types.of::<crate::SentView>())),
-        ("get_brief", None, Some(types.of::<crate::BriefView>())),
-        ("export_room", None, Some(types.of::<pxp::bundle::Bundle>())),
+        ("open_room", Some(types.of::<rooms::OpenBody>()), Some(types.told::<crate::Opened>())),
+        ("list_rooms", None, Some(types.told::<rooms::RoomList>())),
+        ("get_room", None, Some(types.told::<crate::RoomView>())),
+        ("wait", None, Some(types.told::<crate::RoomView>())),
+        ("join_room", Some(types.of::<rooms::JoinBody>()), Some(types.told::<crate::Joined>())),
+        ("seal_intent_card", Some(types.of::<pxp::CardInput>()), Some(types.told::<rooms::Sealed>())),
+        ("send_envelope", Some(types.of::<rooms::SendBody>()), Some(types.told::<crate::SentView>())),
+        ("get_brief", None, Some(types.told::<crate::BriefView>())),
+        ("export_room", None, Some(types.told::<pxp::bundle::Bundle>())),
         ("prepare_answer", Some(types.of::<rooms::MatterBody>()), None),
-        ("answer", Some(types.of::<rooms::AnswerBody>()), Some(types.of::<crate::AnswerOutcome>())),
-        ("confirm_claim", Some(types.of::<rooms::ClaimBody>()), Some(types.of::<crate::AnswerOutcome>())),
+        ("answer", Some(types.of::<rooms::AnswerBody>()), Some(types.told::<crate::AnswerOutcome>())),
+        ("confirm_claim", Some(types.of::<rooms::ClaimBody>()), Some(types.told::<crate::AnswerOutcome>())),
         ("attach_source", Some(types.of::<pxp::wire::Source>()), None),
         ("withdraw", Some(types.of::<rooms::WithdrawBody>()), None),
         ("disclose", Some(types.of::<rooms::DiscloseBody>()), None),
-        ("share", Some(types.of::<rooms::ShareBody>()), Some(types.of::<crate::SharedLink>())),
-        ("rotate", None, Some(types.of::<rooms::NewLink>())),
+        ("share", Some(types.of::<rooms::ShareBody>()), Some(types.told::<crate::SharedLink>())),
+        ("rotate", None, Some(types.told::<rooms::NewLink>())),
         ("pause", Some(types.of::<rooms::PauseBody>()), None),
-        ("begin_principal", None, Some(types.of::<crate::Ceremony>())),
+        ("begin_principal", None, Some(types.told::<crate::Ceremony>())),
         (
             "enrol_principal",
             Some(types.of::<rooms::PrincipalBody>()),
-            Some(types.of::<rooms::PrincipalEnrolled>()),
+            Some(types.told::<rooms::PrincipalEnrolled>()),
         ),
-        ("draft_card", Some(types.of::<rooms::DraftBody>()), Some(types.of::<rooms::Drafted>())),
-        ("begin_enrolment", Some(types.of::<people::EnrolBegin>()), Some(types.of::<crate::Ceremony>())),
-        ("finish_enrolment", Some(types.of::<people::EnrolFinish>()), Some(types.of::<people::Me>())),
-        ("begin_sign_in", None, Some(types.of::<crate::Ceremony>())),
-        ("sign_in", Some(types.of::<people::SignIn>()), Some(types.of::<people::Me>())),
-        ("me", None, Some(types.of::<people::Me>())),
-        ("organization", None, Some(types.of::<people::Organization>())),
-        ("act", Some(types.of::<people::ActBody>()), Some(types.of::<crate::Done>())),
-        ("recover", Some(types.of::<people::RecoverBody>()), Some(types.of::<crate::Done>())),
+        ("draft_card", Some(types.of::<rooms::DraftBody>()), Some(types.told::<rooms::Drafted>())),
+        ("begin_enrolment", Some(types.of::<people::EnrolBegin>()), Some(types.told::<crate::Ceremony>())),
+        ("finish_enrolment", Some(types.of::<people::EnrolFinish>()), Some(types.told::<people::Me>())),
+        ("begin_sign_in", None, Some(types.told::<crate::Ceremony>())),
+        ("sign_in", Some(types.of::<people::SignIn>()), Some(types.told::<people::Me>())),
+        ("me", None, Some(types.told::<people::Me>())),
+        ("organization", None, Some(types.told::<people::Organization>())),
+        ("act", Some(types.of::<people::ActBody>()), Some(types.told::<crate::Done>())),
+        ("recover", Some(types.of::<people::RecoverBody>()), Some(types.told::<crate::Done>())),
     ];
     for operation in operations(document) {
         let name = operation.get("operationId").and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -3,8 +3,9 @@
 use super::{From, InRoom, Strict, signed_in};
 use crate::answers::{AnswerOutcome, Enrolment, EvidenceInput, Matter};
 use crate::guard::ClientAddress;
+use crate::opening::{OpenRoom, Opened, OtherSeat};
 use crate::people::Ceremony;
-use crate::rooms::{Joined, OpenRoom, Opened, OtherSeat, RoomLine, SharedLink};
+use crate::rooms::{Joined, RoomLine, SharedLink};
 use crate::views::SentView;
 use crate::{App, Error};
 use axum::extract::{Path, Query, State};

@@ -5,7 +5,7 @@ use super::front::sentence;
 use super::{label, tools};
 use crate::answers::{EvidenceInput, Matter};
 use crate::guard::ClientAddress;
-use crate::rooms::{OpenRoom, OtherSeat};
+use crate::opening::{OpenRoom, OtherSeat};
 use crate::views::{RoomView, SentView};
 use crate::{App, Caller, Error, Link};
 use http::HeaderMap;
@@ -121,18 +121,19 @@ impl Handler {
         };
         let opened = self.app.open_room(&caller, parts.address, input, None).await?;
         let invite = opened.invites.first().map(|invite| invite.link.clone()).unwrap_or_default();
-        let mut next = "Keep your_link for yourself. Send invite_link_for_counterpart to the other side; it works once. "
+        let mut next: String = "Keep your_link for yourself. Send invite_link_for_counterpart to the other side; it works once. "
             .to_owned();
         if opened.principal_link.is_some() {
             next.push_str("Give principal_link to the person you speak for, so that they can answer in their own name. ");
         }
         next.push_str("Then draft the intent card with your principal and seal it with seal_intent_card.");
         let created = tools::Created {
-            room_id: opened.room_id.clone(),
-            your_link: opened.your_link.clone(),
+            room_id: opened.room_id,
+            your_link: opened.your_link,
             invite_link_for_counterpart: invite,
             counterpart_proxy: proxy,
-            opened,
+            principal_link: opened.principal_link,
+            invites: opened.invites,
             next_action: next,
         };
         spell(&created)

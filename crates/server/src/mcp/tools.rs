@@ -1,7 +1,8 @@
 //! The tools: names, what they take and give, in one fixed order.
 
 use crate::answers::AnswerOutcome;
-use crate::rooms::{Opened, RoomLine};
+use crate::opening::SeatLink;
+use crate::rooms::RoomLine;
 use crate::views::{BriefView, RoomView, SentView};
 use pxp::limit::Limit;
 use pxp::wire::{Cited, ClaimInput, EscalationInput, ProposalInput, ReviewInput};
@@ -52,8 +53,11 @@ pub(crate) struct Created {
     pub your_link: String,
     pub invite_link_for_counterpart: String,
     pub counterpart_proxy: String,
-    #[serde(flatten)]
-    pub opened: Opened,
+    /// For the person you speak for, to enrol with. Give it to them; do not use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal_link: Option<String>,
+    /// The one-time link of every other seat.
+    pub invites: Vec<SeatLink>,
     pub next_action: String,
 }
 
@@ -313,15 +317,16 @@ fn tool<I: JsonSchema, O: JsonSchema>(
     description: &'static str,
     annotations: ToolAnnotations,
 ) -> Tool {
-    Tool::new(name, description, Arc::new(schema::<I>()))
+    let given = SchemaSettings::draft2020_12();
+    let told = SchemaSettings::draft2020_12().for_serialize();
+    Tool::new(name, description, Arc::new(schema::<I>(given)))
         .with_title(title)
-        .with_raw_output_schema(Arc::new(or_error(schema::<O>())))
+        .with_raw_output_schema(Arc::new(or_error(schema::<O>(told))))
         .with_annotations(annotations.clone())
 }
 
-fn schema<T: JsonSchema>() -> JsonObject {
-    let generator = SchemaSettings::draft2020_12().into_generator();
-    match generator.into_root_schema_for::<T>().to_value() {
+fn schema<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
+    match settings.into_generator().into_root_schema_for::<T>().to_value() {
         Value::Object(mut schema) => {
             schema.remove("title");
             schema.entry("type").or_insert_with(|| json!("object"));

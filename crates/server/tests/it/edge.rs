@@ -224,14 +224,16 @@ async fn two_servers_behind_one_store_play_one_room() {
     let since = two.get(&path(""), &b).await["since"].as_u64().unwrap();
     let wait_path = path(&format!("/wait?since={since}&timeout=20"));
     let waiting = two.get(&wait_path, &b);
-    let body = json!({ "envelope": { "message": "Hello", "status": "continue", "proposal": { "terms": ["The hall"] } } });
+    let authority = json!([{ "term": 0, "clauses": ["may_agree_to[0]"] }]);
+    let proposal = json!({ "terms": ["The hall"], "authority": authority });
+    let body = json!({ "envelope": { "message": "Hello", "status": "continue", "proposal": proposal } });
     let send_path = path("/envelopes");
     let sending = one.post(&send_path, &opened.a, body);
     let (seen, sent) = tokio::join!(waiting, sending);
     assert_eq!(seen["transcript"][0]["message"], "Hello");
-    let agree = json!({ "envelope": { "message": "Yes", "status": "agree", "accepts": sent["offer_hash"] } });
+    let agree = json!({ "envelope": { "message": "Yes", "status": "agree", "accepts": sent["offer_hash"], "authority": authority } });
     two.post(&path("/envelopes"), &b, agree).await;
     let view = one.get(&path(""), &opened.a).await;
-    assert_ne!(view["status"], "drafting");
+    assert_eq!(view["status"], "agreed");
     assert_eq!(view["transcript"].as_array().unwrap().len(), 2);
 }

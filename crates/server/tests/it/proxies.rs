@@ -63,9 +63,12 @@ async fn played(server: &Server, proxy: &str) -> (String, String) {
     let room = opened["room_id"].as_str().unwrap().to_owned();
     let a = secret(&opened["your_link"]);
     let path = |rest: &str| format!("/api/rooms/{room}{rest}");
-    let joined = server.post(&path("/seat"), &secret(&opened["invites"][0]["link"]), json!({})).await;
-    for (seat, name) in [(a.clone(), "Ana"), (secret(&joined["your_link"]), "Ben")] {
-        good(server.send(Method::PUT, &path("/card"), Some(&seat), Some(card(name))).await).await;
+    // The person of a seat that the server plays enrols with the seat's link, and seals its card.
+    let enrolled = server
+        .post(&path("/principal"), &secret(&opened["invites"][0]["link"]), json!({ "as": "link" }))
+        .await;
+    for (seat, name) in [(a.as_str(), "Ana"), (enrolled["secret"].as_str().unwrap(), "Ben")] {
+        good(server.send(Method::PUT, &path("/card"), Some(seat), Some(card(name))).await).await;
     }
     (room, a)
 }
