@@ -55,7 +55,7 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
     match value.get("type").and_then(canon::Value::as_str) {
         Some(room::TYPE) => {
             report.kind = Some(Kind::RoomBundle);
-            room::check(bytes, trust, report)
+            room::check(value, trust, report)
         }
         Some(room::BRIEF) => {
             report.kind = Some(Kind::Brief);

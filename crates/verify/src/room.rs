@@ -11,8 +11,11 @@ use pxp::state::Phase;
 /// What the `type` says.
 pub(crate) const TYPE: &str = Bundle::TYPE;
 
-pub(crate) fn check(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
-    let bundle = Bundle::parse(bytes).map_err(refused)?;
+pub(crate) fn check(value: canon::Value<'_>, trust: Option<&Trust>, report: &mut Report) -> Check {
+    let bundle: Bundle = canon::from_value(value).map_err(|error| Stop::shape(&error))?;
+    if bundle.profile != "strict" {
+        return Err(Stop::refused("bad_profile", "/profile", "only rooms of profile strict are exported"));
+    }
     report.fact("room", &bundle.room);
     report.fact("entries", bundle.head.n);
     report.fact("head", bundle.head.hash);
