@@ -1,8 +1,9 @@
 //! What only PostgreSQL has to show: several processes, the sequencer, key changes between processes, lost servers.
 
 use canon::Digest;
-use env::{Duration, Source, System};
+use env::{Duration, Source, System, Timestamp};
 use ledger::{Effect, Entry, Head, Payload, Pointer, StreamId};
+use sqlx::{Connection, Executor};
 use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use testkit::tally::{Command, Tally};
 const DIRECT: Options = Options { connections: 8, sequencer: false };
 const SEQUENCED: Options = Options { connections: 8, sequencer: true };
 const KEY: [u8; 32] = [7; 32];
+const NOW: Timestamp = Timestamp::from_secs(1_800_000_000);
 
 async fn database() -> String {
     pg::Postgres::shared().expect("a PostgreSQL server").database().await.expect("a database")
@@ -407,4 +409,81 @@ async fn eight_processes_make_one_chain_a_stream() {
     assert_eq!(texts.len(), 3200);
     let lease = journal.lease("log", "me", System.now(), Duration::from_secs(60)).await.unwrap().unwrap();
     assert_eq!(journal.number(&lease, usize::MAX).await.unwrap(), 3200);
+}
+
+/// The migration a database is at.
+const SCHEMA: u32 = 1;
+
+fn released(version: u32) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/released/postgres-{version:04}.sql"))
+}
+
+/// Every released schema, as the dump of a database that was written under it: it opens, it is whole, it can be
+/// added to.
+#[tokio::test(flavor = "multi_thread")]
+async fn released_schemas_open() {
+    let migrations = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/postgres");
+    assert_eq!(std::fs::read_dir(migrations).unwrap().count(), SCHEMA as usize);
+    for version in 1..=SCHEMA {
+        let url = database().await;
+        let dump = std::fs::read_to_string(released(version)).unwrap();
+        let mut connection = sqlx::PgConnection::connect(&url).await.unwrap();
+        connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(dump))).await.unwrap();
+        connection.close().await.unwrap();
+        let journal = open(&url, DIRECT).await;
+        let name = stream("released");
+        let entries = chain(&journal, &name).await;
+        assert_eq!(entries.len(), 3);
+        assert_eq!(entries[2].payload.as_ref().unwrap().bytes, b"a private payload");
+        assert_eq!(journal.find("released", "", 9).await.unwrap(), [("i".to_owned(), name.clone())]);
+        assert_eq!(journal.claim(NOW, Duration::from_secs(1), 9).await.unwrap().len(), 1);
+        assert_eq!(journal.recall("scope", "key", NOW).await.unwrap().unwrap().response, b"answer");
+        assert_eq!(journal.leaf(&name, 2).await.unwrap(), Some(1));
+        let at = journal.head(&name).await.unwrap();
+        journal.append(sealed("released", at, b"more")).await.unwrap();
+        let lease = journal.lease("log", "me", NOW, Duration::from_secs(60)).await.unwrap().unwrap();
+        assert_eq!(journal.number(&lease, 9).await.unwrap(), 4);
+        assert_eq!(chain(&journal, &name).await.len(), 4);
+    }
+}
+
+/// Writes the dump of the present schema into `tests/released`. Run once with `--ignored` when a schema is released.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes a released dump"]
+async fn write_the_released_dump() {
+    let url = database().await;
+    let journal = open(&url, DIRECT).await;
+    let name = stream("released");
+    let two = journal.append(append(vec![on("released", Head::EMPTY, &["a", "b"])])).await.unwrap()[0];
+    let lease = journal.lease("log", "me", NOW, Duration::from_secs(1)).await.unwrap().unwrap();
+    journal.number(&lease, 9).await.unwrap();
+    journal.release(&lease).await.unwrap();
+    let third = Append {
+        pointers: vec![(name.clone(), Pointer::Set { key: "released".into(), item: "i".into() })],
+        outbox: vec![Outgoing {
+            stream: name.clone(),
+            effect: Effect::Ask { ask: "a".into(), stream: name.to_string() },
+            due: NOW,
+        }],
+        idempotency: Some(Idempotency {
+            scope: "scope".into(),
+            key: "key".into(),
+            request: Digest::ZERO,
+            response: b"answer".to_vec(),
+            now: NOW,
+            expires: NOW + Duration::from_secs(1),
+        }),
+        ..sealed("released", two, b"a private payload")
+    };
+    journal.append(third).await.unwrap();
+    let dump = std::process::Command::new("pg_dump")
+        .args(["--inserts", "--no-owner", "--no-privileges", "--no-comments", "--dbname", &url])
+        .output()
+        .unwrap();
+    assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+    let text = String::from_utf8(dump.stdout).unwrap();
+    // Commands to psql, and comments that name the server, are no SQL of the schema.
+    let lines = text.lines().filter(|line| !line.starts_with(['\\', '-']) && !line.is_empty());
+    let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(released(SCHEMA), text).unwrap();
 }

@@ -1,0 +1,419 @@
+SET statement_timeout = 0;
+SET lock_timeout = 0;
+SET idle_in_transaction_session_timeout = 0;
+SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on;
+SELECT pg_catalog.set_config('search_path', '', false);
+SET check_function_bodies = false;
+SET xmloption = content;
+SET client_min_messages = warning;
+SET row_security = off;
+CREATE FUNCTION public.append_batch(p_name text, p_epoch bigint, p_streams text[], p_bases bigint[], p_prevs bytea[], p_counts bigint[], p_hashes bytea[], p_bytes bytea[], p_digests bytea[], p_keys bytea[], p_payloads bytea[], r_of integer[], r_prevs bytea[], r_hashes bytea[], r_bytes bytea[], r_digests bytea[], r_keys bytea[], r_payloads bytea[], k_streams text[], k_ids bytea[], k_wrapped bytea[], o_of integer[], o_streams text[], o_effects bytea[], o_dues bigint[], s_of integer[], s_keys text[], s_items text[], s_streams text[], c_of integer[], c_keys text[], c_items text[], i_of integer[], i_scopes text[], i_keys text[], i_requests bytea[], i_responses bytea[], i_now bigint, i_expires bigint[]) RETURNS TABLE(place integer, code text, head_seq bigint, head_hash bytea)
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    repeated int[] := '{}';
+    rekey text[];
+    landed int[];
+BEGIN
+    PERFORM FROM lease WHERE name = p_name AND epoch = p_epoch AND holder <> '' FOR SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '%', p_name USING ERRCODE = 'CS004';
+    END IF;
+    IF i_of IS NOT NULL THEN
+        WITH kept AS (
+            INSERT INTO idempotency AS kept (scope, key, request, response, expires)
+            SELECT i.* FROM unnest(i_scopes, i_keys, i_requests, i_responses, i_expires)
+                AS i (scope, key, request, response, expires)
+            ON CONFLICT (scope, key) DO UPDATE
+                SET request = excluded.request, response = excluded.response, expires = excluded.expires
+                WHERE kept.expires <= i_now
+            RETURNING kept.scope, kept.key
+        )
+        SELECT coalesce(array_agg(i.of), '{}') INTO repeated
+        FROM unnest(i_of, i_scopes, i_keys) AS i (of, scope, key)
+        WHERE NOT EXISTS (SELECT FROM kept k WHERE k.scope = i.scope AND k.key = i.key);
+        PERFORM sweep_answers(i_now, cardinality(i_of));
+    END IF;
+    IF k_streams IS NOT NULL THEN
+        rekey := keep_keys(k_streams, k_ids, k_wrapped);
+    END IF;
+    WITH given AS (
+        SELECT * FROM unnest(p_streams, p_bases, p_prevs, p_counts, p_hashes, p_bytes, p_digests, p_keys, p_payloads)
+            WITH ORDINALITY AS g (stream, base, prev, count, hash, bytes, digest, key, payload, n)
+    ), fresh AS (
+        INSERT INTO entry (stream, seq, prev, hash, bytes, payload_digest, payload_key, payload)
+        SELECT g.stream, g.base + 1, g.prev, g.hash, g.bytes, g.digest, g.key, g.payload FROM given g
+        WHERE (repeated = '{}' OR g.n <> ALL (repeated)) AND (rekey IS NULL OR g.stream <> ALL (rekey))
+            AND g.prev = CASE WHEN g.base = 0 THEN zero_hash()
+                ELSE (SELECT e.hash FROM entry e WHERE e.stream = g.stream AND e.seq = g.base) END
+        ON CONFLICT DO NOTHING
+        RETURNING stream
+    ), queued AS (
+        INSERT INTO unnumbered (stream, first, count)
+        SELECT g.stream, g.base + 1, g.count FROM fresh f JOIN given g ON g.stream = f.stream
+    )
+    SELECT coalesce(array_agg(g.n::int), '{}') INTO landed FROM fresh f JOIN given g ON g.stream = f.stream;
+    IF r_of IS NOT NULL THEN
+        PERFORM append_rest(p_streams, p_bases, p_hashes, landed,
+            r_of, r_prevs, r_hashes, r_bytes, r_digests, r_keys, r_payloads);
+    END IF;
+    IF c_of IS NOT NULL THEN
+        DELETE FROM pointer p USING unnest(c_of, c_keys, c_items) AS c (of, key, item)
+        WHERE p.key = c.key AND p.item = c.item AND c.of = ANY (landed);
+    END IF;
+    IF s_of IS NOT NULL THEN
+        INSERT INTO pointer (key, item, stream)
+        SELECT k.key, k.item, k.stream FROM unnest(s_of, s_keys, s_items, s_streams) AS k (of, key, item, stream)
+        WHERE k.of = ANY (landed)
+        ON CONFLICT (key, item) DO UPDATE SET stream = excluded.stream;
+    END IF;
+    IF o_of IS NOT NULL THEN
+        INSERT INTO outbox (stream, effect, due)
+        SELECT o.stream, o.effect, o.due FROM unnest(o_of, o_streams, o_effects, o_dues) AS o (of, stream, effect, due)
+        WHERE o.of = ANY (landed);
+    END IF;
+    IF cardinality(landed) < cardinality(p_streams) THEN
+        IF i_of IS NOT NULL THEN
+            DELETE FROM idempotency k USING unnest(i_of, i_scopes, i_keys) AS i (of, scope, key)
+            WHERE k.scope = i.scope AND k.key = i.key AND i.of <> ALL (landed) AND i.of <> ALL (repeated);
+        END IF;
+        RETURN QUERY
+        SELECT g.n::int,
+            CASE WHEN g.n = ANY (repeated) THEN 'CS002' WHEN g.stream = ANY (rekey) THEN 'CS003' ELSE 'CS001' END,
+            e.seq, e.hash
+        FROM unnest(p_streams) WITH ORDINALITY AS g (stream, n)
+        LEFT JOIN LATERAL (
+            SELECT a.seq, a.hash FROM entry a WHERE a.stream = g.stream ORDER BY a.seq DESC LIMIT 1
+        ) AS e ON true
+        WHERE g.n <> ALL (landed);
+    END IF;
+END $$;
+CREATE FUNCTION public.append_entries(p_streams text[], p_bases bigint[], p_prevs bytea[], p_counts bigint[], p_hashes bytea[], p_bytes bytea[], p_digests bytea[], p_keys bytea[], p_payloads bytea[], r_of integer[], r_prevs bytea[], r_hashes bytea[], r_bytes bytea[], r_digests bytea[], r_keys bytea[], r_payloads bytea[], k_streams text[], k_ids bytea[], k_wrapped bytea[], o_streams text[], o_effects bytea[], o_dues bigint[], s_keys text[], s_items text[], s_streams text[], c_keys text[], c_items text[], i_scope text, i_key text, i_request bytea, i_response bytea, i_now bigint, i_expires bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    found_hash bytea;
+BEGIN
+    IF i_scope IS NOT NULL THEN
+        INSERT INTO idempotency AS kept (scope, key, request, response, expires)
+        VALUES (i_scope, i_key, i_request, i_response, i_expires)
+        ON CONFLICT (scope, key) DO UPDATE
+            SET request = excluded.request, response = excluded.response, expires = excluded.expires
+            WHERE kept.expires <= i_now;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'repeated' USING ERRCODE = 'CS002';
+        END IF;
+        PERFORM sweep_answers(i_now, 1);
+    END IF;
+    IF k_streams IS NOT NULL AND keep_keys(k_streams, k_ids, k_wrapped) IS NOT NULL THEN
+        RAISE EXCEPTION 'data key replaced' USING ERRCODE = 'CS003';
+    END IF;
+    FOR s IN 1 .. cardinality(p_streams) LOOP
+        IF p_bases[s] > 0 THEN
+            SELECT hash INTO found_hash FROM entry WHERE stream = p_streams[s] AND seq = p_bases[s];
+            IF found_hash IS DISTINCT FROM p_prevs[s] THEN
+                PERFORM refuse_stale(p_streams[s]);
+            END IF;
+        ELSIF p_prevs[s] <> zero_hash() THEN
+            PERFORM refuse_stale(p_streams[s]);
+        END IF;
+        -- Whoever else wants this number waits here for the other's commit, and then finds it taken.
+        INSERT INTO entry (stream, seq, prev, hash, bytes, payload_digest, payload_key, payload)
+        VALUES (p_streams[s], p_bases[s] + 1, p_prevs[s], coalesce(p_hashes[s], zero_hash()),
+            coalesce(p_bytes[s], ''), p_digests[s], p_keys[s], p_payloads[s])
+        ON CONFLICT DO NOTHING;
+        IF NOT FOUND THEN
+            PERFORM refuse_stale(p_streams[s]);
+        END IF;
+        IF p_counts[s] = 0 THEN
+            -- Only compared: the number is given back, but nobody can take it before this commits.
+            DELETE FROM entry WHERE stream = p_streams[s] AND seq = p_bases[s] + 1;
+        ELSE
+            INSERT INTO unnumbered (stream, first, count) VALUES (p_streams[s], p_bases[s] + 1, p_counts[s]);
+        END IF;
+    END LOOP;
+    IF r_of IS NOT NULL THEN
+        PERFORM append_rest(p_streams, p_bases, p_hashes, NULL,
+            r_of, r_prevs, r_hashes, r_bytes, r_digests, r_keys, r_payloads);
+    END IF;
+    IF c_keys IS NOT NULL THEN
+        DELETE FROM pointer p USING unnest(c_keys, c_items) AS c (key, item) WHERE p.key = c.key AND p.item = c.item;
+    END IF;
+    IF s_keys IS NOT NULL THEN
+        INSERT INTO pointer (key, item, stream)
+        SELECT k.key, k.item, k.stream FROM unnest(s_keys, s_items, s_streams) AS k (key, item, stream)
+        ON CONFLICT (key, item) DO UPDATE SET stream = excluded.stream;
+    END IF;
+    IF o_streams IS NOT NULL THEN
+        INSERT INTO outbox (stream, effect, due)
+        SELECT o.stream, o.effect, o.due FROM unnest(o_streams, o_effects, o_dues) AS o (stream, effect, due);
+    END IF;
+END $$;
+CREATE FUNCTION public.append_rest(p_streams text[], p_bases bigint[], p_hashes bytea[], landed integer[], r_of integer[], r_prevs bytea[], r_hashes bytea[], r_bytes bytea[], r_digests bytea[], r_keys bytea[], r_payloads bytea[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    broken boolean;
+BEGIN
+    WITH given AS (
+        SELECT s.stream, s.base + 1 + row_number() OVER w AS seq, r.prev, r.hash, r.bytes, r.digest, r.key, r.payload,
+            coalesce(lag(r.hash) OVER w, s.hash) AS before, r.n
+        FROM unnest(r_of, r_prevs, r_hashes, r_bytes, r_digests, r_keys, r_payloads) WITH ORDINALITY
+            AS r (of, prev, hash, bytes, digest, key, payload, n)
+        JOIN unnest(p_streams, p_bases, p_hashes) WITH ORDINALITY AS s (stream, base, hash, n) ON s.n = r.of
+        WHERE landed IS NULL OR r.of = ANY (landed)
+        WINDOW w AS (PARTITION BY r.of ORDER BY r.n)
+    ), added AS (
+        INSERT INTO entry (stream, seq, prev, hash, bytes, payload_digest, payload_key, payload)
+        SELECT g.stream, g.seq, g.prev, g.hash, g.bytes, g.digest, g.key, g.payload FROM given g ORDER BY g.n
+    )
+    SELECT coalesce(bool_or(g.prev <> g.before), false) INTO broken FROM given g;
+    IF broken THEN
+        RAISE EXCEPTION 'an entry does not follow its predecessor' USING ERRCODE = 'CS005';
+    END IF;
+END $$;
+CREATE FUNCTION public.hold_lease(p_name text, p_epoch bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM lease WHERE name = p_name AND epoch = p_epoch AND holder <> '' FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION '%', p_name USING ERRCODE = 'CS004';
+    END IF;
+END $$;
+CREATE FUNCTION public.keep_keys(k_streams text[], k_ids bytea[], k_wrapped bytea[]) RETURNS text[]
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO data_key (stream, id, wrapped)
+    SELECT k.stream, k.id, k.wrapped FROM unnest(k_streams, k_ids, k_wrapped) AS k (stream, id, wrapped)
+    WHERE k.wrapped IS NOT NULL
+    ON CONFLICT (stream) DO NOTHING;
+    RETURN (
+        SELECT array_agg(k.stream) FROM unnest(k_streams, k_ids) AS k (stream, id)
+        WHERE NOT EXISTS (SELECT FROM data_key d WHERE d.stream = k.stream AND d.id = k.id)
+    );
+END $$;
+CREATE FUNCTION public.number_entries(p_name text, p_epoch bigint, p_limit bigint) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    base bigint;
+    added bigint;
+BEGIN
+    PERFORM hold_lease(p_name, p_epoch);
+    SELECT coalesce(max(index) + 1, 0) INTO base FROM leaf;
+    WITH waiting AS (
+        SELECT u.id, u.stream, u.first, u.count, sum(u.count) OVER (ORDER BY u.id) - u.count AS before
+        FROM (SELECT * FROM unnumbered ORDER BY id LIMIT p_limit) u
+    ), taken AS (
+        SELECT w.id, w.stream, w.first, least(w.count, p_limit - w.before)::bigint AS take, w.count
+        FROM waiting w WHERE w.before < p_limit
+    ), done AS (
+        DELETE FROM unnumbered u USING taken t WHERE u.id = t.id AND t.take = t.count
+    ), begun AS (
+        UPDATE unnumbered u SET first = u.first + t.take, count = u.count - t.take
+        FROM taken t WHERE u.id = t.id AND t.take < t.count
+    )
+    INSERT INTO leaf (index, stream, seq)
+    SELECT base - 1 + row_number() OVER (ORDER BY t.id, s.seq), t.stream, s.seq
+    FROM taken t CROSS JOIN LATERAL generate_series(t.first, t.first + t.take - 1) AS s (seq);
+    GET DIAGNOSTICS added = ROW_COUNT;
+    RETURN base + added;
+END $$;
+CREATE FUNCTION public.publish_log(p_name text, p_epoch bigint, p_expected bigint, p_levels smallint[], p_indexes bigint[], p_hashes bytea[], p_size bigint, p_root bytea, p_note text, p_at bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM hold_lease(p_name, p_epoch);
+    IF coalesce((SELECT size FROM published), 0) <> p_expected THEN
+        RETURN false;
+    END IF;
+    INSERT INTO tile AS kept (level, index, hashes)
+    SELECT t.level, t.index, t.hashes FROM unnest(p_levels, p_indexes, p_hashes) AS t (level, index, hashes)
+    ON CONFLICT (level, index) DO UPDATE SET hashes = excluded.hashes
+        WHERE length(excluded.hashes) >= length(kept.hashes);
+    INSERT INTO published (one, size, root, note, at) VALUES (true, p_size, p_root, p_note, p_at)
+    ON CONFLICT (one) DO UPDATE
+        SET size = excluded.size, root = excluded.root, note = excluded.note, at = excluded.at;
+    RETURN true;
+END $$;
+CREATE FUNCTION public.refuse_stale(p_stream text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    at_seq bigint;
+    at_hash bytea;
+BEGIN
+    SELECT seq, hash INTO at_seq, at_hash FROM entry WHERE stream = p_stream ORDER BY seq DESC LIMIT 1;
+    RAISE EXCEPTION 'stale' USING ERRCODE = 'CS001',
+        DETAIL = p_stream || ' ' || coalesce(at_seq, 0) || ' ' || coalesce(encode(at_hash, 'hex'), repeat('0', 64));
+END $$;
+CREATE FUNCTION public.sweep_answers(p_now bigint, p_count bigint) RETURNS void
+    LANGUAGE sql
+    AS $$
+    DELETE FROM idempotency k USING (
+        SELECT scope, key FROM idempotency WHERE expires <= p_now ORDER BY expires LIMIT 2 * p_count
+        FOR UPDATE SKIP LOCKED
+    ) AS old WHERE k.scope = old.scope AND k.key = old.key AND k.expires <= p_now;
+$$;
+CREATE FUNCTION public.take_lease(p_name text, p_holder text, p_now bigint, p_until bigint) RETURNS bigint
+    LANGUAGE sql
+    AS $$
+    INSERT INTO lease AS held (name, holder, epoch, until) VALUES (p_name, p_holder, 1, p_until)
+    ON CONFLICT (name) DO UPDATE
+        SET epoch = held.epoch + CASE WHEN held.holder = excluded.holder AND held.until > p_now THEN 0 ELSE 1 END,
+            holder = excluded.holder,
+            until = excluded.until
+        WHERE held.holder = excluded.holder OR held.until <= p_now
+    RETURNING epoch;
+$$;
+CREATE FUNCTION public.zero_hash() RETURNS bytea
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT '\x0000000000000000000000000000000000000000000000000000000000000000'::bytea
+$$;
+SET default_tablespace = '';
+SET default_table_access_method = heap;
+CREATE TABLE public._sqlx_migrations (
+    version bigint NOT NULL,
+    description text NOT NULL,
+    installed_on timestamp with time zone DEFAULT now() NOT NULL,
+    success boolean NOT NULL,
+    checksum bytea NOT NULL,
+    execution_time bigint NOT NULL
+);
+CREATE TABLE public.about (
+    name text NOT NULL COLLATE pg_catalog."C",
+    value bytea NOT NULL
+);
+CREATE TABLE public.data_key (
+    stream text NOT NULL COLLATE pg_catalog."C",
+    id bytea NOT NULL,
+    wrapped bytea NOT NULL
+);
+CREATE TABLE public.entry (
+    stream text NOT NULL COLLATE pg_catalog."C",
+    seq bigint NOT NULL,
+    prev bytea NOT NULL,
+    hash bytea NOT NULL,
+    bytes bytea NOT NULL,
+    payload_digest bytea,
+    payload_key bytea,
+    payload bytea,
+    CONSTRAINT entry_hash_check CHECK ((length(hash) = 32)),
+    CONSTRAINT entry_prev_check CHECK ((length(prev) = 32)),
+    CONSTRAINT entry_seq_check CHECK ((seq > 0))
+);
+CREATE TABLE public.idempotency (
+    scope text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    request bytea NOT NULL,
+    response bytea NOT NULL,
+    expires bigint NOT NULL
+);
+CREATE TABLE public.leaf (
+    index bigint NOT NULL,
+    stream text NOT NULL COLLATE pg_catalog."C",
+    seq bigint NOT NULL
+);
+CREATE TABLE public.lease (
+    name text NOT NULL COLLATE pg_catalog."C",
+    holder text NOT NULL,
+    epoch bigint NOT NULL,
+    until bigint NOT NULL
+);
+CREATE TABLE public.outbox (
+    id bigint NOT NULL,
+    stream text NOT NULL COLLATE pg_catalog."C",
+    effect bytea NOT NULL,
+    due bigint NOT NULL,
+    leased_until bigint DEFAULT '-9223372036854775808'::bigint NOT NULL,
+    attempts bigint DEFAULT 0 NOT NULL,
+    lease bigint DEFAULT 0 NOT NULL
+);
+ALTER TABLE public.outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.outbox_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+CREATE TABLE public.pointer (
+    key text NOT NULL COLLATE pg_catalog."C",
+    item text NOT NULL COLLATE pg_catalog."C",
+    stream text NOT NULL COLLATE pg_catalog."C"
+);
+CREATE TABLE public.published (
+    one boolean DEFAULT true NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    note text NOT NULL,
+    at bigint NOT NULL,
+    CONSTRAINT published_one_check CHECK (one)
+);
+CREATE TABLE public.tile (
+    level smallint NOT NULL,
+    index bigint NOT NULL,
+    hashes bytea NOT NULL
+);
+CREATE TABLE public.unnumbered (
+    id bigint NOT NULL,
+    stream text NOT NULL COLLATE pg_catalog."C",
+    first bigint NOT NULL,
+    count bigint NOT NULL
+);
+ALTER TABLE public.unnumbered ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.unnumbered_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+INSERT INTO public._sqlx_migrations VALUES (1, 'journal', '2026-11-30 10:11:03.564756+00', true, '\xdc3ffabf62b23b6fd19c115cb0b57eddb5c4cc9eb0b9da50169fad02861a9102a51b16b7e52ac960f33131832488fb25', 216324567);
+INSERT INTO public.about VALUES ('server_key', '\x14b952ea3633dfe4ce0e7bd3c4f897950a27c7ba6fedf6eead55d39cce36f590');
+INSERT INTO public.data_key VALUES ('room/released', '\x0d2189370b5cca10b475fb23db72ecd896988fd66348a72d0eb5c4655d004889', '\x5fb3cf9559f2deb3a1a3a58d37784025e3f620f49bf0146c9f440e54482ff56d34d8d69414d3c482745ac3891d2cfc88695c669a5a5fa5f65bc05c52fcfea29296ba8ecb1e0523dd');
+INSERT INTO public.entry VALUES ('room/released', 1, '\x0000000000000000000000000000000000000000000000000000000000000000', '\x41a0370c3d9f42773a59e8e01651911cf43b1e3f66944cbb690029debc4eb647', '\x61', NULL, NULL, NULL);
+INSERT INTO public.entry VALUES ('room/released', 2, '\x41a0370c3d9f42773a59e8e01651911cf43b1e3f66944cbb690029debc4eb647', '\xabccbe9b24d2bbd3aa1360d605147a841dd051130131c6929d6004e1ae4796e8', '\x62', NULL, NULL, NULL);
+INSERT INTO public.entry VALUES ('room/released', 3, '\xabccbe9b24d2bbd3aa1360d605147a841dd051130131c6929d6004e1ae4796e8', '\x6cfd76e3b839b167fdaa81ac834a84c2b54abc25736876f24384a2472bb3d959', '\x6e616d65732061207061796c6f6164', '\xaaee2381b66884782610bb53fb2b1535d631b3ca756b289b8d79f1b683119b31', '\x0d2189370b5cca10b475fb23db72ecd896988fd66348a72d0eb5c4655d004889', '\xdbd368430a41d463132462b30c0a8991b52b63f526f104e1413211fae93b86dc65005a82043422206b4fea6ce04a889c02ace730bf6cdaf316');
+INSERT INTO public.idempotency VALUES ('scope', 'key', '\x0000000000000000000000000000000000000000000000000000000000000000', '\x2454ee0af4671b8606df838f89e9c0055960ffe3c6599c1d7f95420ddf525fa9c9afae030289ba6d0134dcf0350e', 1800000001000000);
+INSERT INTO public.leaf VALUES (0, 'room/released', 1);
+INSERT INTO public.leaf VALUES (1, 'room/released', 2);
+INSERT INTO public.lease VALUES ('log', '', 1, -9223372036854775808);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (1, 'room/released', '\xfbbb204f72c206ae432b0f3d6bf2630209106d27b52b9c6539d078020bd8eff864cd620eb472090fce4dfc21708e72d693cfcedcef59d1e834ca404e966280596aff043e5f8d99f96baa779676c4009baa0d96608ecd09ddbf', 1800000000000000, -9223372036854775808, 0, 0);
+INSERT INTO public.pointer VALUES ('released', 'i', 'room/released');
+INSERT INTO public.unnumbered OVERRIDING SYSTEM VALUE VALUES (2, 'room/released', 3, 1);
+SELECT pg_catalog.setval('public.outbox_id_seq', 1, true);
+SELECT pg_catalog.setval('public.unnumbered_id_seq', 2, true);
+ALTER TABLE ONLY public._sqlx_migrations
+    ADD CONSTRAINT _sqlx_migrations_pkey PRIMARY KEY (version);
+ALTER TABLE ONLY public.about
+    ADD CONSTRAINT about_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY public.data_key
+    ADD CONSTRAINT data_key_pkey PRIMARY KEY (stream);
+ALTER TABLE ONLY public.entry
+    ADD CONSTRAINT entry_pkey PRIMARY KEY (stream, seq);
+ALTER TABLE ONLY public.idempotency
+    ADD CONSTRAINT idempotency_pkey PRIMARY KEY (scope, key);
+ALTER TABLE ONLY public.leaf
+    ADD CONSTRAINT leaf_pkey PRIMARY KEY (index);
+ALTER TABLE ONLY public.leaf
+    ADD CONSTRAINT leaf_stream_seq_key UNIQUE (stream, seq);
+ALTER TABLE ONLY public.lease
+    ADD CONSTRAINT lease_pkey PRIMARY KEY (name);
+ALTER TABLE ONLY public.outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.pointer
+    ADD CONSTRAINT pointer_pkey PRIMARY KEY (key, item);
+ALTER TABLE ONLY public.published
+    ADD CONSTRAINT published_pkey PRIMARY KEY (one);
+ALTER TABLE ONLY public.tile
+    ADD CONSTRAINT tile_pkey PRIMARY KEY (level, index);
+ALTER TABLE ONLY public.unnumbered
+    ADD CONSTRAINT unnumbered_pkey PRIMARY KEY (id);
+CREATE INDEX entry_first ON public.entry USING btree (stream) WHERE (seq = 1);
+CREATE INDEX idempotency_expires ON public.idempotency USING btree (expires);
+CREATE INDEX outbox_due ON public.outbox USING btree (due, id);
