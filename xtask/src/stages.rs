@@ -14,7 +14,10 @@ const STAGES: &[Stage] = &[
     Stage { name: "install", run: install },
     Stage { name: "format", run: || cargo(&["fmt", "--all", "--check"]) },
     Stage { name: "tidy", run: crate::tidy::run },
-    Stage { name: "lint", run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]) },
+    Stage {
+        name: "lint",
+        run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+    },
     Stage { name: "rust", run: || cargo(&["test", "--workspace"]) },
     Stage { name: "javascript", run: javascript },
     Stage { name: "mcp", run: || script("e2e/mcp/run.sh") },
@@ -119,8 +122,9 @@ fn javascript() -> Outcome {
 
 fn postgres_here() -> bool {
     on_path("postgres")
-        || std::fs::read_dir("/usr/lib/postgresql")
-            .is_ok_and(|versions| versions.flatten().any(|version| version.path().join("bin/postgres").exists()))
+        || std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|versions| {
+            versions.flatten().any(|version| version.path().join("bin/postgres").exists())
+        })
 }
 
 fn on_path(program: &str) -> bool {

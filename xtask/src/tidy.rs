@@ -13,16 +13,26 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pxp", &["canon", "env", "keys", "ledger", "approvals"]),
     ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp"]),
     ("store", &["canon", "env", "keys", "ledger"]),
-    ("fetch", &["canon", "env"]),
-    ("notify", &["canon", "env", "keys", "ledger", "store", "fetch"]),
+    ("fetch", &["canon", "env", "ledger"]),
+    ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
     ("server", &["canon", "env", "keys", "ledger", "approvals", "pxp", "verify", "store", "fetch", "notify"]),
     ("console", &["canon", "env", "keys", "ledger", "approvals", "pxp", "verify", "store", "server"]),
 ];
 
 /// The pure crates, and what none of them may name.
 const PURE: &[&str] = &["canon", "keys", "ledger", "approvals", "pxp", "verify"];
-const IMPURE: &[&str] =
-    &["tokio", "axum", "sqlx", "rusqlite", "reqwest", "SystemTime", "Instant::now", "rand::", "getrandom", "std::net"];
+const IMPURE: &[&str] = &[
+    "tokio",
+    "axum",
+    "sqlx",
+    "rusqlite",
+    "reqwest",
+    "SystemTime",
+    "Instant::now",
+    " rand::",
+    "getrandom",
+    "std::net",
+];
 
 /// The one file of a pure crate that touches the disk: the key file behind the signer.
 const DOORS: &[&str] = &["crates/keys/src/signer.rs", "crates/keys/src/signer/", "crates/keys/src/ring.rs"];

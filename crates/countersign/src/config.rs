@@ -89,16 +89,18 @@ impl Config {
 /// Where every value that is set comes from, in words.
 pub fn sources(file: Option<&Path>) -> Result<Vec<(String, String)>, Failure> {
     let figment = figment(file, None)?;
-    let names = ["listen", "data", "database_url", "log.origin", "server.public_url", "server.sign_in", "server.v0"];
+    let names =
+        ["listen", "data", "database_url", "log.origin", "server.public_url", "server.sign_in", "server.v0"];
     Ok(names
         .iter()
         .map(|name| {
-            let source = figment
-                .find_metadata(name)
-                .map_or_else(|| "not set".to_owned(), |metadata| match &metadata.source {
+            let source = figment.find_metadata(name).map_or_else(
+                || "not set".to_owned(),
+                |metadata| match &metadata.source {
                     Some(source) => source.to_string(),
                     None => metadata.name.to_string(),
-                });
+                },
+            );
             ((*name).to_owned(), source)
         })
         .collect())
@@ -118,8 +120,12 @@ fn figment(file: Option<&Path>, listen: Option<&str>) -> Result<Figment, Failure
         Some(path) => path,
         None => Path::new(DEFAULT_FILE),
     };
-    let mut figment = Figment::from(Serialized::defaults(Defaults { listen: "127.0.0.1:8080", data: "countersign-data" }))
-        .merge(Toml::file_exact(path))
+    let mut figment =
+        Figment::from(Serialized::defaults(Defaults { listen: "127.0.0.1:8080", data: "countersign-data" }));
+    if path.is_file() {
+        figment = figment.merge(Toml::file_exact(path));
+    }
+    figment = figment
         .merge(Env::prefixed(PREFIX).ignore(&["config"]).split("__"))
         .merge(Env::raw().only(&["DATABASE_URL"]));
     if let Some(listen) = listen {

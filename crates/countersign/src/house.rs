@@ -31,8 +31,9 @@ impl House {
         let source: Arc<dyn Source> = Arc::new(env::System);
         let ring = Ring::open_or_create(&ring_folder(&config), Algorithm::Ed25519, &mut source.env())
             .map_err(Failure::unusable_by)?;
-        let log_key = SoftwareSigner::open_or_create(&log_key_file(&config), Algorithm::Ed25519, &mut source.env())
-            .map_err(Failure::unusable_by)?;
+        let log_key =
+            SoftwareSigner::open_or_create(&log_key_file(&config), Algorithm::Ed25519, &mut source.env())
+                .map_err(Failure::unusable_by)?;
         let server_key = ServerKey::open(&server_key_file(&config)).map_err(Failure::unusable_by)?;
         let (journal, sqlite): (Arc<dyn Journal>, _) = match &config.database_url {
             Some(url) => {

@@ -55,7 +55,9 @@ impl Findings {
     fn folder(&mut self, path: &Path) {
         let shown = path.display().to_string();
         match std::fs::metadata(path) {
-            Err(_) => self.note("data folder", &format!("{shown} does not exist; it is made at the first start")),
+            Err(_) => {
+                self.note("data folder", &format!("{shown} does not exist; it is made at the first start"))
+            }
             Ok(about) if about.permissions().mode() & 0o077 != 0 => {
                 self.bad("data folder", &format!("{shown} is open to others: chmod 700"));
             }
@@ -81,7 +83,10 @@ impl Findings {
             ("https", _, _) => self.good("public url", url.as_str()),
             (_, true, true) => self.note("public url", &format!("{url}: reachable from this machine only")),
             (_, true, false) => {
-                self.bad("public url", &format!("{url} is local, but the server listens on {}", config.listen));
+                self.bad(
+                    "public url",
+                    &format!("{url} is local, but the server listens on {}", config.listen),
+                );
             }
             _ => self.bad("public url", &format!("{url}: passkeys and sign-in need https")),
         }
@@ -119,8 +124,10 @@ impl Findings {
     async fn store(&mut self, house: &House) {
         match house.journal.stats().await {
             Ok(stats) => {
-                let text =
-                    format!("{} streams, {} entries, {} effects wait", stats.streams, stats.entries, stats.outbox);
+                let text = format!(
+                    "{} streams, {} entries, {} effects wait",
+                    stats.streams, stats.entries, stats.outbox
+                );
                 self.good("store", &text);
             }
             Err(error) => self.bad("store", &error.to_string()),

@@ -29,10 +29,11 @@ pub async fn fsck(setup: &Setup) -> Result<(), Failure> {
 pub async fn backup(arguments: &Backup) -> Result<(), Failure> {
     let house = House::open(Config::load(arguments.setup.config.as_deref(), None)?).await?;
     let Some(sqlite) = &house.sqlite else {
-        return Err(Failure::unusable("the store is PostgreSQL: copy it with pg_dump, and the data folder's keys"));
+        return Err(Failure::unusable(
+            "the store is PostgreSQL: copy it with pg_dump, and the data folder's keys",
+        ));
     };
-    let manifest =
-        sqlite.backup(&arguments.folder, env::System.now()).await.map_err(Failure::unusable_by)?;
+    let manifest = sqlite.backup(&arguments.folder, env::System.now()).await.map_err(Failure::unusable_by)?;
     copy_keys(&house.config, &arguments.folder)?;
     println!("{} entries, schema {}, into {}", manifest.entries, manifest.schema, arguments.folder.display());
     println!("Keep it as secret as the server itself: its private keys are in it.");
@@ -89,7 +90,10 @@ fn bring_keys(config: &Config, folder: &Path) -> Result<(), Failure> {
     each_file(&folder.join("keys"), |file, name| copy_private(file, &ring.join(name)))
 }
 
-fn each_file(folder: &Path, mut with: impl FnMut(&Path, &Path) -> Result<(), Failure>) -> Result<(), Failure> {
+fn each_file(
+    folder: &Path,
+    mut with: impl FnMut(&Path, &Path) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     for entry in std::fs::read_dir(folder).map_err(|error| at(folder, &error))? {
         let entry = entry.map_err(|error| at(folder, &error))?;
         if entry.path().is_file() {

@@ -31,7 +31,8 @@ pub fn run(command: &Keys) -> Result<(), Failure> {
 
 /// A trust file that believes these servers and this house's log.
 pub fn trust<'a>(config: &Config, servers: impl Iterator<Item = &'a PublicKey>) -> Result<String, Failure> {
-    let trust = TrustFile { servers: servers.map(|key| Jwk::from(*key)).collect(), logs: vec![vkey(config)?] };
+    let trust =
+        TrustFile { servers: servers.map(|key| Jwk::from(*key)).collect(), logs: vec![vkey(config)?] };
     serde_json::to_string_pretty(&trust).map_err(Failure::unusable_by)
 }
 

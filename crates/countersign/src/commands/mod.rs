@@ -2,8 +2,8 @@
 
 pub mod canon;
 pub mod doctor;
-pub mod keys;
 pub mod keep;
+pub mod keys;
 pub mod room;
 pub mod serve;
 pub mod shell;

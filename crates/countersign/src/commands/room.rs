@@ -18,7 +18,10 @@ pub async fn run(command: Room) -> Result<(), Failure> {
         Room::Export { setup, room, out } => {
             let app = open(&setup).await?;
             let room: RoomId = room.parse().map_err(Failure::unusable_by)?;
-            let bytes = app.bundle_for(Viewer::Share(Scope::Transcript), &room).await.map_err(Failure::unusable_by)?;
+            let bytes = app
+                .bundle_for(Viewer::Share(Scope::Transcript), &room)
+                .await
+                .map_err(Failure::unusable_by)?;
             match out {
                 Some(path) => std::fs::write(&path, bytes)
                     .map_err(|error| Failure::unusable(format!("{}: {error}", path.display()))),
@@ -37,7 +40,9 @@ pub async fn owner(setup: Setup) -> Result<(), Failure> {
     for name in app.config().organizations.clone() {
         let org = OrgId(name);
         let state = app.organization(&org).await.map_err(Failure::unusable_by)?;
-        let Some(owner) = state.members().find(|member| member.roles.contains(&Role::Owner)) else { continue };
+        let Some(owner) = state.members().find(|member| member.roles.contains(&Role::Owner)) else {
+            continue;
+        };
         let link = app.invite_by_server(&org, &owner.id).await.map_err(Failure::unusable_by)?;
         println!("{org}  {link}");
     }

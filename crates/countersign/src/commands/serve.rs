@@ -19,7 +19,10 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     println!("  console  {public}/");
     println!("  agents   {public}/mcp");
     for first in links {
-        println!("\nFirst start of \"{}\". The owner enrols a passkey here, once:\n  {}", first.org, first.link);
+        println!(
+            "\nFirst start of \"{}\". The owner enrols a passkey here, once:\n  {}",
+            first.org, first.link
+        );
     }
     let stop = stopped()?;
     start(app, listener, stop).await.map_err(Failure::unusable_by)
@@ -31,7 +34,9 @@ pub fn start(
     listener: TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> JoinHandle<()> {
-    tokio::spawn(async move { server::serve(&app, server::router(&app), listener, stop).await })
+    tokio::spawn(async move {
+        server::serve(&app, server::router(&app).merge(console::router()), listener, stop).await
+    })
 }
 
 pub async fn listen(address: &str) -> Result<TcpListener, Failure> {

@@ -45,7 +45,9 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
         keep(&bundle, &trust)?;
     } else {
         let owner = owner_link(&app).await?;
-        println!("\nLook around: {owner}\n(the link lets you in once, as this demo's owner; end with Ctrl-C)");
+        println!(
+            "\nLook around: {owner}\n(the link lets you in once, as this demo's owner; end with Ctrl-C)"
+        );
         tokio::signal::ctrl_c().await.map_err(Failure::unusable_by)?;
     }
     drop(stop);
@@ -96,12 +98,7 @@ async fn play(app: &App, mcp: &str) -> Result<RoomId, Failure> {
 }
 
 /// Prints the brief, writes the bundle and judges it with the offline verifier.
-async fn prove(
-    app: &App,
-    room: &RoomId,
-    folder: &std::path::Path,
-    trust: &str,
-) -> Result<Vec<u8>, Failure> {
+async fn prove(app: &App, room: &RoomId, folder: &std::path::Path, trust: &str) -> Result<Vec<u8>, Failure> {
     let (state, head) = app.room_state(room).await.map_err(Failure::unusable_by)?;
     let recorded = state.brief.as_ref().and_then(|recorded| recorded.brief.as_ref());
     println!("\n{}", shown::brief(recorded.ok_or_else(|| Failure::refused("the room has no brief"))?));

@@ -70,7 +70,8 @@ pub fn counter(claims: &[String]) -> Value {
         .iter()
         .zip(["accept", "accept", "challenge"])
         .map(|(claim, verdict)| {
-            let reason = if verdict == "challenge" { "The yard belongs to a neighbour; who says so?" } else { "" };
+            let reason =
+                if verdict == "challenge" { "The yard belongs to a neighbour; who says so?" } else { "" };
             json!({"claim_id": claim, "verdict": verdict, "reason": reason})
         })
         .collect();

@@ -7,13 +7,25 @@ pub fn brief(brief: &Brief) -> String {
     let mut page = Page::default();
     page.heading(&format!("DECISION BRIEF  {}", shown(&brief.topic)));
     let name = |seat: pxp::SeatId| {
-        brief.parties.iter().find(|party| party.seat == seat).map_or_else(|| seat.to_string(), |party| shown(&party.name))
+        brief
+            .parties
+            .iter()
+            .find(|party| party.seat == seat)
+            .map_or_else(|| seat.to_string(), |party| shown(&party.name))
     };
     match &brief.agreement {
-        None => page.line(&format!("No agreement: {} {}", brief.outcome, brief.reason.as_deref().unwrap_or_default())),
+        None => page.line(&format!(
+            "No agreement: {} {}",
+            brief.outcome,
+            brief.reason.as_deref().unwrap_or_default()
+        )),
         Some(agreement) => {
             let accepted: Vec<String> = agreement.accepted_by.iter().map(|line| name(line.seat)).collect();
-            page.line(&format!("Agreed: offered by {}, accepted by {}", name(agreement.proposed_by), accepted.join(", ")));
+            page.line(&format!(
+                "Agreed: offered by {}, accepted by {}",
+                name(agreement.proposed_by),
+                accepted.join(", ")
+            ));
             page.line(&format!("Offer {}", agreement.offer_hash));
         }
     }
@@ -35,7 +47,8 @@ pub fn brief(brief: &Brief) -> String {
     page.heading("What nobody has verified");
     for claim in &brief.unverified_in_record {
         let depends = brief.unverified_dependencies.iter().any(|other| other.id == claim.id);
-        let weight = if depends { "the agreement depends on it" } else { "the agreement does not depend on it" };
+        let weight =
+            if depends { "the agreement depends on it" } else { "the agreement does not depend on it" };
         page.line(&format!("- \"{}\" ({}, {weight})", shown(&claim.text), name(claim.seat)));
     }
     page.none_if_empty(brief.unverified_in_record.is_empty());
@@ -47,7 +60,11 @@ pub fn brief(brief: &Brief) -> String {
             pxp::Ruling::Amend => "gave new instructions",
         });
         let how = asked.evidence.as_deref().unwrap_or("none");
-        page.line(&format!("- {} {ruling} ({}, evidence: {how})", shown(&asked.principal), asked.question_id));
+        page.line(&format!(
+            "- {} {ruling} ({}, evidence: {how})",
+            shown(&asked.principal),
+            asked.question_id
+        ));
     }
     page.none_if_empty(brief.escalations.is_empty());
     page.heading("Flags");

@@ -38,7 +38,7 @@ pub mod text;
 
 pub use brief::Brief;
 pub use card::Card;
-pub use envelope::Envelope;
 pub use decide::INDEX;
+pub use envelope::Envelope;
 pub use refusal::Refusal;
 pub use room::{Command, Mode, Phase, Reply, Room, Side, State, Via};
