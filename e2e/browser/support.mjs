@@ -2,7 +2,7 @@
 /** The server under test, agents that speak MCP by hand, and browsers with an authenticator. */
 
 import { spawn } from 'node:child_process';
-import { mkdtemp, mkdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,15 +44,16 @@ export async function serve() {
   const port = await freePort();
   const data = await mkdtemp(join(tmpdir(), 'countersign-browser-'));
   const url = `http://localhost:${port}`;
-  const child = spawn(process.env['COUNTERSIGN'] ?? 'countersign', ['serve'], {
+  const config = join(data, 'countersign.toml');
+  await writeFile(config, [
+    `listen = "127.0.0.1:${port}"`,
+    `data = "${join(data, 'data')}"`,
+    '[server]',
+    `public_url = "${url}"`,
+  ].join('\n'));
+  const child = spawn(process.env['COUNTERSIGN'] ?? 'countersign', ['serve', '--config', config], {
     cwd: data,
-    env: {
-      PATH: process.env['PATH'],
-      HOME: data,
-      COUNTERSIGN_LISTEN: `127.0.0.1:${port}`,
-      COUNTERSIGN_DATA: join(data, 'data'),
-      COUNTERSIGN_SERVER__PUBLIC_URL: url,
-    },
+    env: { PATH: process.env['PATH'], HOME: data },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let printed = '';

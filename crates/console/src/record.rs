@@ -133,7 +133,6 @@ struct BriefPage {
 
 #[derive(Debug)]
 struct Term {
-    n: usize,
     text: String,
     authority: Vec<Authority>,
 }
@@ -240,8 +239,7 @@ pub(crate) async fn brief(Path(room): Path<String>, visitor: Visitor) -> Result<
             detail: clauses.chain(answers).collect::<Vec<_>>().join("; "),
         }
     };
-    let terms = brief.authority.iter().zip(1_usize..).map(|(term, n)| Term {
-        n,
+    let terms = brief.authority.iter().map(|term| Term {
         text: words::shown(&term.term),
         authority: term.seats.iter().map(authority).collect(),
     });

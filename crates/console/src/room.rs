@@ -156,7 +156,6 @@ struct RoomPage {
     ask: Option<Call>,
     /// As what the visitor looks.
     standing: String,
-    person: bool,
     seated: bool,
     reads: bool,
     card_sealed: bool,
@@ -187,7 +186,6 @@ pub(crate) struct Seat {
     pub agent: Option<String>,
     pub own: bool,
     pub turn: bool,
-    pub sealed: bool,
     pub card: Option<String>,
     pub signs: bool,
     pub answered_by: &'static str,
@@ -356,7 +354,6 @@ async fn live(visitor: &Visitor, id: &RoomId, caller: &Caller) -> Result<Respons
         deadline: room.deadline.map(words::when),
         ask,
         standing: standing(caller, own),
-        person: is_person(caller),
         seated: own.is_some(),
         reads: !matches!(caller, Caller::Share { scope, .. } if *scope != pxp::Scope::Transcript),
         card_sealed: room.you.as_ref().is_some_and(|you| you.seat.card_sealed),
@@ -411,7 +408,6 @@ pub(crate) fn seat(seat: &SeatView, own: Option<pxp::SeatId>, turn: Option<pxp::
         agent: seat.proxy.as_deref().map(words::shown),
         own: own == Some(seat.seat),
         turn: turn == Some(seat.seat),
-        sealed: seat.card_sealed,
         card: seat.card_hash.as_ref().map(words::short),
         signs: seat.signs_with.is_some(),
         answered_by: match seat.answered_by {
