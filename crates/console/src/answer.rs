@@ -75,6 +75,8 @@ struct Section {
 #[derive(Debug)]
 struct Item {
     label: Option<String>,
+    /// The label of a clause in plain words; not part of what is hashed.
+    plain: Option<String>,
     text: String,
     class: &'static str,
     standing: &'static str,
@@ -312,7 +314,12 @@ impl Shown {
         let items = |section: &approvals::Section| {
             let item = |item: &approvals::Item| {
                 let (class, standing) = words::standing(item.standing);
-                Item { label: item.label.clone(), text: item.text.clone(), class, standing }
+                let plain = item
+                    .label
+                    .as_ref()
+                    .filter(|label| label.ends_with(']'))
+                    .map(|label| words::clause(label));
+                Item { label: item.label.clone(), plain, text: item.text.clone(), class, standing }
             };
             section.items.iter().map(item).collect()
         };

@@ -217,8 +217,11 @@ pub(crate) async fn brief(Path(room): Path<String>, visitor: Visitor) -> Result<
         let party = brief.parties.iter().find(|party| party.seat == seat);
         party.map_or_else(|| format!("seat {seat}"), |party| words::shown(&party.name))
     };
-    let clause_text = |reference: &str| {
-        found.your_clauses.iter().find(|own| own.reference == reference).map(|own| words::shown(&own.text))
+    // Clauses are named alike on every card: the words known here are those of the own side.
+    let own = visitor.app.standpoint(&caller, &id, None).await?.seat;
+    let clause_text = |seat: pxp::SeatId, reference: &str| {
+        let mut clauses = found.your_clauses.iter().filter(|_| own == Some(seat));
+        clauses.find(|clause| clause.reference == reference).map(|clause| words::shown(&clause.text))
     };
     let authority = |of: &pxp::brief::SeatAuthority| {
         let (class, basis) = match of.basis.as_str() {
@@ -226,7 +229,7 @@ pub(crate) async fn brief(Path(room): Path<String>, visitor: Visitor) -> Result<
             "answer" => ("good", "allowed by their answer"),
             _ => ("warn", "no authority stated"),
         };
-        let clauses = of.clauses.iter().map(|clause| match clause_text(clause) {
+        let clauses = of.clauses.iter().map(|clause| match clause_text(of.seat, clause) {
             Some(text) => format!("{}: “{text}”", words::clause(clause)),
             None => words::clause(clause),
         });
@@ -346,6 +349,7 @@ fn summary(brief: &Brief, name: &impl Fn(pxp::SeatId) -> String) -> String {
         (Some(agreed), _) => {
             let accepted: Vec<String> = agreed.accepted_by.iter().map(|line| name(line.seat)).collect();
             let open = match brief.unverified_dependencies.len() {
+                _ if brief.depends_on.is_empty() => "It names no claim that it depends on.".to_owned(),
                 0 => "Nothing it rests on is unconfirmed.".to_owned(),
                 n => format!("It rests on {} that nobody has confirmed.", count(n, "claim", "claims")),
             };

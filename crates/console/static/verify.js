@@ -5,6 +5,20 @@ import { parseTrust, verify } from './verifier-js/index.js';
 
 /** @typedef {import('./verifier-js/index.js').Report} Report */
 
+/** @type {Record<string, string>} */
+const FACTS = {
+  room: 'Room',
+  stream: 'What it records',
+  entries: 'Entries',
+  head: 'Hash of the last entry',
+  withheld: 'Private parts left out of this file',
+  outcome: 'How it ended',
+  log: 'Its place in the server’s log',
+  log_origin: 'Name of that log',
+  log_size: 'Entries in that log at the time',
+  witnesses: 'Witnesses of that log',
+};
+
 const place = document.querySelector('[data-verdict]');
 const file = document.querySelector('input[data-file]');
 const trust = document.querySelector('input[data-trust]');
@@ -77,7 +91,7 @@ function show(report, name) {
   /** @type {[string, string | null | undefined][]} */
   const lines = [['What it is', kind(report.kind)], ['Why', report.code], ['Where', report.place || undefined], ['In detail', report.detail]];
   for (const [label, value] of lines) if (value) facts.append(line(label, value));
-  for (const [label, value] of Object.entries(report.facts)) facts.append(line(label.replace(/_/g, ' '), value));
+  for (const [name, value] of Object.entries(report.facts)) facts.append(line(FACTS[name] ?? name.replace(/_/g, ' '), value));
   box.append(facts);
   place?.replaceChildren(box);
 }

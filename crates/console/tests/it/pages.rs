@@ -139,6 +139,14 @@ async fn a_brief_says_who_decided_and_keeps_private_words_private() {
     }
     let other = scene.other.get(&path).await;
     other.says("Not on Tuesday");
+    other.says("must have 1: “A fair price”");
+    assert!(!other.body.contains("The hall on Monday”"), "A's clause on B's brief: {}", other.body);
+    assert_eq!(
+        other.body.matches("“A fair price”").count(),
+        1,
+        "B's words stand beside A's clause: {}",
+        other.body
+    );
     assert!(!other.body.contains("Mondays only"), "{}", other.body);
     assert!(!other.body.contains("May I take Tuesday?"), "{}", other.body);
 }
