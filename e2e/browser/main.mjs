@@ -226,6 +226,7 @@ async function play(width) {
       await ben.page.goto(`${url}/brief/${room}`);
       const other = await ben.page.locator('article').innerText();
       same(other.includes('950 is fine this once'), false, 'private words on the other side:');
+      same(other.split('“At least 850 EUR for the chairs”').length - 1, 1, 'own words, beside the own side alone:');
       await sound(ben.page, 'brief, dark');
       if (width > 600) {
         await page.emulateMedia({ media: 'print' });
