@@ -9,10 +9,13 @@ use serde_json::{Value, json};
 use server::config::{Endpoint, Proxy};
 use std::sync::{Arc, Mutex};
 
+/// A body, and the key that came with it.
+type Asked = (Value, Option<String>);
+
 /// What the stub was asked, and what it says next.
 #[derive(Clone, Default)]
 struct Stub {
-    asked: Arc<Mutex<Vec<(Value, Option<String>)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
     says: Arc<Mutex<Vec<String>>>,
 }
 
