@@ -4,11 +4,15 @@
 mod answers;
 mod events;
 mod http;
+mod mount;
 mod play;
 mod rpc;
 mod tools;
 
-use self::answers::Trouble;
+pub use self::answers::Trouble;
+pub use self::mount::PATH;
+pub(crate) use self::mount::mounted;
+
 use ::http::HeaderMap;
 use ::http::request::Parts;
 use async_trait::async_trait;
