@@ -46,6 +46,7 @@ function follow(root, id) {
  */
 function swap(root, page) {
   const before = root.querySelectorAll('.message').length;
+  document.querySelector('.said')?.remove();
   for (const part of page.querySelectorAll('[data-part]')) {
     const old = document.getElementById(part.id);
     if (!old || old.innerHTML === part.innerHTML) continue;

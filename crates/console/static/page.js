@@ -6,6 +6,7 @@ import './copy.js';
 const SECRETS = ['i', 'p', 't', 's'];
 
 enter();
+settle();
 print();
 digest();
 
@@ -29,6 +30,11 @@ function enter() {
   }
   document.body.append(form);
   form.submit();
+}
+
+/** What was just done is said once: a page that is loaded again no longer says it. */
+function settle() {
+  if (location.search.startsWith('?said=')) history.replaceState(null, '', location.pathname + location.hash);
 }
 
 function print() {
