@@ -13,6 +13,7 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     let listener = listen(&config.listen.to_string()).await?;
     let address = listener.local_addr().map_err(Failure::unusable_by)?;
     let public = config.server.link("");
+    server::collect_metrics();
     let app = House::open(config).await?.app()?;
     let links = app.found_organizations().await.map_err(Failure::unusable_by)?;
     println!("countersign listens on {address}");
