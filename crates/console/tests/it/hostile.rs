@@ -14,14 +14,15 @@ async fn strangers_text_is_shown_and_never_obeyed() {
         "escalation": { "question": MESSAGE, "reason": MESSAGE } });
     scene.site.say(&scene.agent_a, envelope).await;
     let ask = format!("/asks/{}/q1", scene.room);
-    for path in [
-        "/".to_owned(),
-        "/asks".to_owned(),
-        ask.clone(),
-        scene.path(""),
-        scene.path("/claims/A1.1"),
-        scene.path("/record"),
-    ] {
+    let written_out = [
+        ("/".to_owned(), "⟨U+202E⟩"),
+        ("/asks".to_owned(), "⟨U+200B⟩"),
+        (ask.clone(), "⟨U+202E⟩"),
+        (scene.path(""), "⟨U+E0041⟩"),
+        (scene.path("/claims/A1.1"), "⟨U+200B⟩"),
+        (scene.path("/record"), "⟨U+202E⟩"),
+    ];
+    for (path, expected) in written_out {
         let page = scene.owner.get(&path).await;
         assert!(page.status.is_success(), "{path}: {}", page.body);
         for raw in
@@ -30,9 +31,7 @@ async fn strangers_text_is_shown_and_never_obeyed() {
             let found = page.body.contains(raw) && !(raw == "<img" && !page.body.contains("<img src=x"));
             assert!(!found, "{path} has {raw:?}:\n{}", page.body);
         }
-        if path != scene.path("/record") {
-            page.says("⟨U+202E⟩");
-        }
+        page.says(expected);
     }
     let page = scene.owner.get(&ask).await;
     for warned in ["Look twice", "characters that cannot be seen", "letters of several alphabets"] {

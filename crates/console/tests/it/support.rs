@@ -1,7 +1,7 @@
 //! A server on loopback, a browser without scripts, a room with both sides in it.
 
 use env::{Source, System};
-use keys::webauthn::{Challenge, soft::Authenticator};
+use keys::webauthn::{Authenticator, Challenge};
 use keys::{Algorithm, Signer, SoftwareSigner};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
