@@ -260,7 +260,7 @@ impl ServerHandler for Handler {
         let arguments = request.arguments.unwrap_or_default();
         let result = match self.call(&request.name, arguments, &parts).await {
             Ok(value) => {
-                let text = serde_json::to_string_pretty(&value).unwrap_or_default();
+                let text = serde_json::to_string(&value).unwrap_or_default();
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
                 result.structured_content = Some(value);
                 result

@@ -326,13 +326,30 @@ fn tool<I: JsonSchema, O: JsonSchema>(
 }
 
 fn schema<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
-    match settings.into_generator().into_root_schema_for::<T>().to_value() {
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    without_own_formats(&mut schema);
+    match schema {
         Value::Object(mut schema) => {
             schema.remove("title");
             schema.entry("type").or_insert_with(|| json!("object"));
             schema
         }
         _ => JsonObject::new(),
+    }
+}
+
+/// `uint64` and its kind are no formats of JSON Schema; clients warn of each.
+fn without_own_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            let format = members.get("format").and_then(Value::as_str).unwrap_or_default();
+            if format.trim_start_matches('u').starts_with("int") {
+                members.shift_remove("format");
+            }
+            members.values_mut().for_each(without_own_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_own_formats),
+        _ => {}
     }
 }
 
