@@ -56,7 +56,7 @@ pub fn only(names: &[&str]) -> Outcome {
 
 pub fn crash(arguments: &[&str]) -> Outcome {
     run(Command::new("cargo")
-        .args(["run", "--release", "--quiet", "--package", "bench", "--bin", "crash", "--"])
+        .args(["run", "--quiet", "--package", "bench", "--bin", "crash", "--"])
         .args(arguments))
 }
 

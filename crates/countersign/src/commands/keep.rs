@@ -7,6 +7,7 @@ use crate::house::{House, database_file, log_key_file, ring_folder, server_key_f
 use approvals::Organization;
 use env::Source;
 use ledger::{Aggregate, Entry, Head, StreamId};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use store::ServerKey;
 
@@ -33,6 +34,10 @@ pub async fn backup(arguments: &Backup) -> Result<(), Failure> {
             "the store is PostgreSQL: copy it with pg_dump, and the data folder's keys",
         ));
     };
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(&arguments.folder)
+        .map_err(|error| at(&arguments.folder, &error))?;
     let manifest = sqlite.backup(&arguments.folder, env::System.now()).await.map_err(Failure::unusable_by)?;
     copy_keys(&house.config, &arguments.folder)?;
     println!("{} entries, schema {}, into {}", manifest.entries, manifest.schema, arguments.folder.display());

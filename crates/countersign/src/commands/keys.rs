@@ -31,8 +31,11 @@ pub fn run(command: &Keys) -> Result<(), Failure> {
 
 /// A trust file that believes these servers and this house's log.
 pub fn trust<'a>(config: &Config, servers: impl Iterator<Item = &'a PublicKey>) -> Result<String, Failure> {
-    let trust =
-        TrustFile { servers: servers.map(|key| Jwk::from(*key)).collect(), logs: vec![vkey(config)?] };
+    let trust = TrustFile {
+        servers: servers.map(|key| Jwk::from(*key)).collect(),
+        logs: vec![vkey(config)?],
+        origins: config.server.page_origins(),
+    };
     serde_json::to_string_pretty(&trust).map_err(Failure::unusable_by)
 }
 
@@ -40,6 +43,8 @@ pub fn trust<'a>(config: &Config, servers: impl Iterator<Item = &'a PublicKey>) 
 struct TrustFile {
     servers: Vec<Jwk>,
     logs: Vec<String>,
+    /// Where this house's passkeys sign.
+    origins: Vec<String>,
 }
 
 fn vkey(config: &Config) -> Result<String, Failure> {

@@ -1,0 +1,142 @@
+use super::{countersign, err, out, run};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+/// A running server; ended with its guard, by SIGTERM as an operator would.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server on a free port and reads what it prints until the owner's link.
+fn serve(folder: &Path) -> (Served, String) {
+    let mut child = countersign(folder, &["serve", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut printed = String::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        printed.push_str(&line);
+        printed.push('\n');
+        if line.contains("/enrol") {
+            break;
+        }
+    }
+    (Served(child), printed)
+}
+
+#[test]
+fn the_first_start_makes_private_keys_and_one_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (served, printed) = serve(folder.path());
+    assert!(printed.contains("countersign listens on 127.0.0.1:"), "{printed}");
+    assert!(printed.contains("/mcp") && printed.contains("/enrol"), "{printed}");
+    drop(served);
+    let data = folder.path().join("countersign-data");
+    for (name, mode) in [("", 0o700), ("log.jwk", 0o600), ("store.key", 0o600)] {
+        let about = std::fs::metadata(data.join(name)).unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, mode, "{name}");
+    }
+    for (arguments, expected) in [
+        (&["fsck"][..], "sound"),
+        (&["doctor"], "ok      store"),
+        (&["keys", "list"], "\"crv\":\"Ed25519\""),
+        (&["keys", "trust"], "\"logs\""),
+        (&["owner"], "/enrol"),
+    ] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}{}", out(&output), err(&output));
+        assert!(out(&output).contains(expected), "{arguments:?}: {}", out(&output));
+    }
+}
+
+#[test]
+fn a_backup_comes_back_and_never_rolls_the_log_back() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(serve(folder.path()));
+    let backup = folder.path().join("copy");
+    let copied = run(folder.path(), &["backup", backup.to_str().unwrap()]);
+    assert_eq!(copied.status.code(), Some(0), "{}", err(&copied));
+    let mode = std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700, "a backup holds private keys");
+
+    // The store goes on after the copy: a later entry is published.
+    assert_eq!(run(folder.path(), &["owner"]).status.code(), Some(0));
+    let (served, _) = serve_again(folder.path());
+    drop(served);
+    let refused = run(folder.path(), &["restore", backup.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1), "{}{}", out(&refused), err(&refused));
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let restored = run(elsewhere.path(), &["restore", backup.to_str().unwrap()]);
+    assert_eq!(restored.status.code(), Some(0), "{}{}", out(&restored), err(&restored));
+    assert_eq!(run(elsewhere.path(), &["fsck"]).status.code(), Some(0));
+}
+
+/// A start that is not the first prints no link; it is up once its address is printed.
+fn serve_again(folder: &Path) -> (Served, String) {
+    let mut child = countersign(folder, &["serve", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut printed = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+    let address = printed.trim().rsplit(' ').next().unwrap().to_owned();
+    let served = Served(child);
+    // Wait until the log has published what was appended while the server was down.
+    let before = leaves(folder);
+    for _ in 0..200 {
+        if leaves(folder) > before {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    (served, address)
+}
+
+/// Leaves under the published checkpoint, as `fsck` counts them.
+fn leaves(folder: &Path) -> u64 {
+    let printed = out(&run(folder, &["fsck"]));
+    let published = printed.split(" published").next().unwrap().rsplit(' ').next().unwrap().to_owned();
+    published.parse().unwrap()
+}
+
+#[test]
+fn bad_setups_name_the_key_and_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str, expected: &[&str]| {
+        std::fs::write(folder.path().join("countersign.toml"), text).unwrap();
+        let output = run(folder.path(), &["serve"]);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        for word in expected {
+            assert!(err(&output).contains(word), "{word} not in {}", err(&output));
+        }
+    };
+    check("listen = \"nowhere\"", &["listen", "countersign.toml"]);
+    check("lisen = \"127.0.0.1:1\"", &["lisen", "countersign.toml"]);
+    check("[server]\nsign-in = true", &["sign-in", "countersign.toml"]);
+    check("listen = ", &["countersign.toml"]);
+    let missing = run(folder.path(), &["serve", "--config", "other.toml"]);
+    assert_eq!((missing.status.code(), err(&missing).contains("other.toml")), (Some(2), true));
+}
+
+#[test]
+fn shells_and_manuals() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(out(&run(folder.path(), &["completions", shell])).contains("countersign"), "{shell}");
+    }
+    assert_eq!(run(folder.path(), &["man", "."]).status.code(), Some(0));
+    let page = std::fs::read_to_string(folder.path().join("countersign-verify.1")).unwrap();
+    assert!(page.contains("trust"), "{page}");
+    assert_eq!(run(folder.path(), &["nonsense"]).status.code(), Some(2));
+}
