@@ -64,8 +64,7 @@ impl Config {
 
     /// A server of its own, set by nothing but these two.
     pub fn for_demo(listen: SocketAddr, data: &Path) -> Result<Self, Failure> {
-        let mut server = server::Config::default();
-        server.public_url =
+        let public_url =
             format!("http://localhost:{}", listen.port()).parse().map_err(Failure::unusable_by)?;
         Ok(Self {
             listen,
@@ -73,7 +72,7 @@ impl Config {
             database_url: None,
             log: Log::default(),
             notify: Notify::default(),
-            server,
+            server: server::Config { public_url, ..server::Config::default() },
         })
     }
 
