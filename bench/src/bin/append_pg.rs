@@ -117,7 +117,7 @@ async fn measure(journal: &Arc<Postgres>, streams: usize, name: &str) -> Outcome
     for place in 0..streams {
         let journal = Arc::clone(journal);
         let stream: StreamId = format!("room/{name}.{place}").parse()?;
-        writers.push(tokio::spawn(async move { write(&*journal, &stream, begin, end).await }));
+        writers.push(tokio::spawn(async move { write(&journal, &stream, begin, end).await }));
     }
     let mut times = Vec::new();
     for writer in writers {
@@ -155,7 +155,7 @@ fn append_of(stream: &StreamId, head: Head) -> Append {
     let entry = Entry { seq: head.seq + 1, prev: head.hash, hash, bytes, payload: None };
     let now = env::System.now();
     let effect = Effect::Wake { stream: stream.to_string(), at: now };
-    let outbox = (entry.seq % 10 == 0).then(|| Outgoing { stream: stream.clone(), effect, due: now });
+    let outbox = entry.seq.is_multiple_of(10).then(|| Outgoing { stream: stream.clone(), effect, due: now });
     Append {
         streams: vec![StreamAppend { stream: stream.clone(), expected: head, entries: vec![entry] }],
         outbox: outbox.into_iter().collect(),

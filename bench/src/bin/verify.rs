@@ -29,7 +29,7 @@ fn main() -> Outcome {
     let signature = one_signature(&server)?;
     println!("one Ed25519 check: {:.1} us\n\n| what | ms | bar ms |\n|---|---:|---:|", signature * 1e6);
 
-    let leaves: Vec<[u8; 72]> = (0..LEAVES).map(|n| leaf(n)).collect();
+    let leaves: Vec<[u8; 72]> = (0..LEAVES).map(leaf).collect();
     let took = best(3, || {
         let mut tree = Tree::new();
         tree.extend(leaves.iter().map(|leaf| leaf_hash(leaf)));

@@ -8,13 +8,16 @@ use ledger::{Head, StreamId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::{Journal, fsck};
 
+/// What a child said was durable: a stream's entry and its hash.
+type Acknowledged = (StreamId, u64, Digest);
+
 /// What the chains have said so far, and what was acknowledged.
 #[derive(Default)]
 pub struct Check {
     /// Appends acknowledged.
     pub acknowledged: u64,
     /// Acknowledged since the last round: the key, and (stream, seq, hash) of each head.
-    fresh: Vec<(String, Vec<(StreamId, u64, Digest)>)>,
+    fresh: Vec<(String, Vec<Acknowledged>)>,
     /// Hashes of every stream, seq 1 first.
     chains: HashMap<StreamId, Vec<Digest>>,
     pending: BTreeSet<String>,

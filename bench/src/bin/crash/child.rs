@@ -141,8 +141,9 @@ impl Writer {
     /// One or two entries on a stream; a padded one after the first, half of them with a payload.
     fn part(&mut self, place: usize, text: &str, id: &str) -> Outcome<StreamAppend> {
         let expected = self.heads.get(place).copied().ok_or("no head")?;
-        let mut entries = vec![entry(expected, text.as_bytes().to_vec(), draw(&mut self.dice) % 2 == 0)];
-        if draw(&mut self.dice) % 4 == 0 {
+        let mut entries =
+            vec![entry(expected, text.as_bytes().to_vec(), draw(&mut self.dice).is_multiple_of(2))];
+        if draw(&mut self.dice).is_multiple_of(4) {
             let first = entries.first().map_or(expected, |first| Head { seq: first.seq, hash: first.hash });
             entries.push(entry(first, format!("more {id} {}", "x".repeat(300)).into_bytes(), false));
         }

@@ -218,7 +218,7 @@ impl Running {
 
     /// Lets it work for up to 0.4 s after its first acknowledgement; one in eight is not waited for.
     async fn work(&mut self, dice: &mut Env) -> Outcome<()> {
-        if draw(dice) % 8 != 0 && (&mut self.begun).await.is_err() {
+        if !draw(dice).is_multiple_of(8) && (&mut self.begun).await.is_err() {
             return Err("the child ended by itself".into());
         }
         tokio::time::sleep(Duration::from_micros(draw(dice) % 400_000)).await;
