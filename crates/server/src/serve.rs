@@ -93,6 +93,8 @@ async fn connection(router: Router, stream: TcpStream, peer: SocketAddr, stop: C
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS)
+        // Else each waiting connection holds a buffer to see its client leave; a wait is over soon in any case.
+        .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {

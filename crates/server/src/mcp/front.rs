@@ -15,12 +15,16 @@ use ledger::Coded;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tower::ServiceExt;
 
 pub(crate) type Sdk = StreamableHttpService<super::handler::Handler, NeverSessionManager>;
 
 /// The most messages of one batch.
 const BATCH: usize = 20;
+
+/// Ended waits that are answered at the same time.
+static ANSWERS: Semaphore = Semaphore::const_new(64);
 
 #[derive(Debug, Clone, Copy)]
 struct Fault {
@@ -60,32 +64,43 @@ pub(crate) async fn handle(State((app, sdk)): State<(App, Sdk)>, request: Reques
         return response;
     };
     accept_json(&mut parts);
-    let message = match canon::parse(&body) {
-        Ok(message) => message,
-        Err(error) => return PARSE.response(Some(&error)),
-    };
+    match sort(&body) {
+        Ok(Sorted::One(kind)) => one(app, sdk, parts, body, kind).await,
+        Ok(Sorted::Many(messages)) => Box::pin(many(app, sdk, &parts, messages)).await,
+        Err(refusal) => *refusal,
+    }
+}
+
+/// A body read: nothing of its tree is kept while a message waits.
+enum Sorted {
+    One(Kind),
+    Many(Vec<(Kind, Bytes)>),
+}
+
+fn sort(body: &[u8]) -> Result<Sorted, Box<Response>> {
+    let invalid = || Box::new(INVALID.response(None));
+    let message = canon::parse(body).map_err(|error| Box::new(PARSE.response(Some(&error))))?;
     let Value::Array(batch) = &message else {
-        let Some(kind) = Kind::of(&message) else { return INVALID.response(None) };
-        return one(app, sdk, parts, body, kind).await;
+        return Ok(Sorted::One(Kind::of(&message).ok_or_else(invalid)?));
     };
     if batch.len() > BATCH {
-        return BATCH_TOO_LONG.response(None);
+        return Err(Box::new(BATCH_TOO_LONG.response(None)));
     }
-    let Some(kinds) = batch.iter().map(Kind::of).collect::<Option<Vec<_>>>() else {
-        return INVALID.response(None);
-    };
-    let bodies: Vec<Bytes> =
-        batch.iter().filter_map(|message| canon::to_vec(message).ok()).map(Bytes::from).collect();
-    many(app, sdk, &parts, kinds.into_iter().zip(bodies).collect()).await
+    let kinds = batch.iter().map(Kind::of).collect::<Option<Vec<_>>>().ok_or_else(invalid)?;
+    let bodies = batch.iter().filter_map(|message| canon::to_vec(message).ok()).map(Bytes::from);
+    Ok(Sorted::Many(kinds.into_iter().zip(bodies).collect()))
 }
 
 /// Forwards one message; a wait is waited for first, and the tool then answers at once.
 async fn one(app: App, sdk: Sdk, mut parts: Parts, body: Bytes, kind: Kind) -> Response {
+    let mut answering = None;
     let label = match kind {
         Kind::Wait { link, since, seconds } => {
             // What is wrong with the wait, the tool itself says.
             if let Ok(timed_out) = app.park(&parts.headers, link.as_deref(), since, seconds).await {
                 parts.extensions.insert(Waited { timed_out });
+                // Thousands of waits may end at once, and each answer takes a service of its own.
+                answering = ANSWERS.acquire().await.ok();
             }
             None
         }
@@ -94,6 +109,7 @@ async fn one(app: App, sdk: Sdk, mut parts: Parts, body: Bytes, kind: Kind) -> R
     };
     let Ok(answer) = sdk.oneshot(Request::from_parts(parts, Body::from(body))).await;
     let mut response = answer.map(Body::new);
+    drop(answering);
     if let Some(client) = label
         && response.status().is_success()
         && let Ok(session) = HeaderValue::from_str(&label::session(&mut app.env(), client.as_deref()))
