@@ -39,9 +39,7 @@ async fn run() -> Outcome {
     let mut movers = Vec::new();
     for Pair { waits, moves } in pairs {
         let connection = house.connect().await?;
-        if let Some(seat) = moves {
-            movers.push((seat, house.connect().await?));
-        }
+        movers.extend(moves);
         waiters.spawn(wait(connection, waits, Arc::clone(&shared)));
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -54,7 +52,8 @@ async fn run() -> Outcome {
     let came_back = shared.timed_out.load(Ordering::Relaxed);
 
     let mut sent = std::collections::HashMap::new();
-    for (seat, mut connection) in movers {
+    for seat in movers {
+        let mut connection = house.connect().await?;
         sent.insert(seat.room.clone(), Instant::now());
         let envelope = json!({ "envelope": { "message": "The hall is free.", "status": "continue" } });
         let path = format!("/api/rooms/{}/envelopes", seat.room);
