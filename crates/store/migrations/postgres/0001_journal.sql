@@ -1,12 +1,13 @@
 -- The journal on PostgreSQL. Instants are microseconds since 1970, digests 32 bytes, texts compare by byte.
 
--- Entries never change and never go; only `erase` takes payloads away. The primary key and the link that
--- append_entries() checks make a fork impossible, whatever the code above does.
+-- Entries never change and never go; only `erase` takes payloads away. The primary key and the comparison that
+-- append_entries() and append_batch() make with the stored hash make a fork impossible, whatever the code above does.
+-- No CHECK and no partial index here: PostgreSQL reads their expressions anew for every single insert.
 CREATE TABLE entry (
     stream text COLLATE "C" NOT NULL,
-    seq bigint NOT NULL CHECK (seq > 0),
-    prev bytea NOT NULL CHECK (length(prev) = 32),
-    hash bytea NOT NULL CHECK (length(hash) = 32),
+    seq bigint NOT NULL,
+    prev bytea NOT NULL,
+    hash bytea NOT NULL,
     bytes bytea NOT NULL,
     -- Sealed under the data key `payload_key`; all three are NULL without a payload, and once it is erased.
     payload_digest bytea,
@@ -14,7 +15,6 @@ CREATE TABLE entry (
     payload bytea,
     PRIMARY KEY (stream, seq)
 );
-CREATE INDEX entry_first ON entry (stream) WHERE seq = 1;
 
 CREATE TABLE data_key (
     stream text COLLATE "C" PRIMARY KEY,
@@ -73,6 +73,9 @@ CREATE TABLE unnumbered (
     first bigint NOT NULL,
     count bigint NOT NULL
 );
+-- These two are queues: small, and emptied as fast as they are filled.
+ALTER TABLE unnumbered SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+ALTER TABLE outbox SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 CREATE TABLE leaf (
     index bigint PRIMARY KEY,
@@ -96,7 +99,10 @@ CREATE TABLE published (
     at bigint NOT NULL
 );
 
--- Refusals, as SQLSTATE: CS001 stale (detail: stream, number and hash of its head), CS002 idempotency key used,
+-- Stored rows are found by key one at a time, in loops and scalar subqueries: a join would leave the planner the
+-- choice to read a whole table, and it plans these functions while the tables are still empty.
+
+-- Refusals, as SQLSTATE: CS001 stale (detail: stream, number and hash of its head), or 23505 of entry_pkey; CS002 idempotency key used,
 -- CS003 data key replaced, CS004 lease lost, CS005 broken link.
 
 CREATE FUNCTION refuse_stale(p_stream text) RETURNS void LANGUAGE plpgsql AS $$
@@ -151,14 +157,10 @@ BEGIN
         ELSIF p_prevs[s] <> zero_hash() THEN
             PERFORM refuse_stale(p_streams[s]);
         END IF;
-        -- Whoever else wants this number waits here for the other's commit, and then finds it taken.
+        -- Whoever else wants this number waits here for the other's commit, and then violates the primary key.
         INSERT INTO entry (stream, seq, prev, hash, bytes, payload_digest, payload_key, payload)
         VALUES (p_streams[s], p_bases[s] + 1, p_prevs[s], coalesce(p_hashes[s], zero_hash()),
-            coalesce(p_bytes[s], ''), p_digests[s], p_keys[s], p_payloads[s])
-        ON CONFLICT DO NOTHING;
-        IF NOT FOUND THEN
-            PERFORM refuse_stale(p_streams[s]);
-        END IF;
+            coalesce(p_bytes[s], ''), p_digests[s], p_keys[s], p_payloads[s]);
         IF p_counts[s] = 0 THEN
             -- Only compared: the number is given back, but nobody can take it before this commits.
             DELETE FROM entry WHERE stream = p_streams[s] AND seq = p_bases[s] + 1;
@@ -172,7 +174,9 @@ BEGIN
     END IF;
 
     IF c_keys IS NOT NULL THEN
-        DELETE FROM pointer p USING unnest(c_keys, c_items) AS c (key, item) WHERE p.key = c.key AND p.item = c.item;
+        FOR c IN 1 .. cardinality(c_keys) LOOP
+            DELETE FROM pointer WHERE key = c_keys[c] AND item = c_items[c];
+        END LOOP;
     END IF;
     IF s_keys IS NOT NULL THEN
         INSERT INTO pointer (key, item, stream)
@@ -251,8 +255,9 @@ BEGIN
             r_of, r_prevs, r_hashes, r_bytes, r_digests, r_keys, r_payloads);
     END IF;
     IF c_of IS NOT NULL THEN
-        DELETE FROM pointer p USING unnest(c_of, c_keys, c_items) AS c (of, key, item)
-        WHERE p.key = c.key AND p.item = c.item AND c.of = ANY (landed);
+        FOR c IN 1 .. cardinality(c_of) LOOP
+            DELETE FROM pointer WHERE key = c_keys[c] AND item = c_items[c] AND c_of[c] = ANY (landed);
+        END LOOP;
     END IF;
     IF s_of IS NOT NULL THEN
         INSERT INTO pointer (key, item, stream)
@@ -268,8 +273,10 @@ BEGIN
 
     IF cardinality(landed) < cardinality(p_streams) THEN
         IF i_of IS NOT NULL THEN
-            DELETE FROM idempotency k USING unnest(i_of, i_scopes, i_keys) AS i (of, scope, key)
-            WHERE k.scope = i.scope AND k.key = i.key AND i.of <> ALL (landed) AND i.of <> ALL (repeated);
+            FOR i IN 1 .. cardinality(i_of) LOOP
+                DELETE FROM idempotency
+                WHERE scope = i_scopes[i] AND key = i_keys[i] AND i_of[i] <> ALL (landed) AND i_of[i] <> ALL (repeated);
+            END LOOP;
         END IF;
         RETURN QUERY
         SELECT g.n::int,
@@ -321,7 +328,7 @@ BEGIN
     ON CONFLICT (stream) DO NOTHING;
     RETURN (
         SELECT array_agg(k.stream) FROM unnest(k_streams, k_ids) AS k (stream, id)
-        WHERE NOT EXISTS (SELECT FROM data_key d WHERE d.stream = k.stream AND d.id = k.id)
+        WHERE (SELECT d.id FROM data_key d WHERE d.stream = k.stream) IS DISTINCT FROM k.id
     );
 END $$;
 
@@ -331,12 +338,17 @@ CREATE FUNCTION zero_hash() RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 -- Each kept answer sweeps two that have expired, so the table does not grow for ever.
-CREATE FUNCTION sweep_answers(p_now bigint, p_count bigint) RETURNS void LANGUAGE sql AS $$
-    DELETE FROM idempotency k USING (
+CREATE FUNCTION sweep_answers(p_now bigint, p_count bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    old record;
+BEGIN
+    FOR old IN
         SELECT scope, key FROM idempotency WHERE expires <= p_now ORDER BY expires LIMIT 2 * p_count
         FOR UPDATE SKIP LOCKED
-    ) AS old WHERE k.scope = old.scope AND k.key = old.key AND k.expires <= p_now;
-$$;
+    LOOP
+        DELETE FROM idempotency WHERE scope = old.scope AND key = old.key;
+    END LOOP;
+END $$;
 
 -- Takes the lease, or renews it for the holder it has. NULL while another holds it.
 CREATE FUNCTION take_lease(p_name text, p_holder text, p_now bigint, p_until bigint) RETURNS bigint
@@ -363,27 +375,41 @@ END $$;
 CREATE FUNCTION number_entries(p_name text, p_epoch bigint, p_limit bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     base bigint;
-    added bigint;
+    ids bigint[];
+    streams text[];
+    firsts bigint[];
+    counts bigint[];
+    total bigint;
+    surplus bigint;
 BEGIN
     PERFORM hold_lease(p_name, p_epoch);
     SELECT coalesce(max(index) + 1, 0) INTO base FROM leaf;
-    WITH waiting AS (
-        SELECT u.id, u.stream, u.first, u.count, sum(u.count) OVER (ORDER BY u.id) - u.count AS before
+    SELECT array_agg(w.id ORDER BY w.id), array_agg(w.stream ORDER BY w.id), array_agg(w.first ORDER BY w.id),
+        array_agg(w.count ORDER BY w.id), sum(w.count)
+    INTO ids, streams, firsts, counts, total
+    FROM (
+        SELECT u.*, sum(u.count) OVER (ORDER BY u.id) - u.count AS before
         FROM (SELECT * FROM unnumbered ORDER BY id LIMIT p_limit) u
-    ), taken AS (
-        SELECT w.id, w.stream, w.first, least(w.count, p_limit - w.before)::bigint AS take, w.count
-        FROM waiting w WHERE w.before < p_limit
-    ), done AS (
-        DELETE FROM unnumbered u USING taken t WHERE u.id = t.id AND t.take = t.count
-    ), begun AS (
-        UPDATE unnumbered u SET first = u.first + t.take, count = u.count - t.take
-        FROM taken t WHERE u.id = t.id AND t.take < t.count
-    )
+    ) w
+    WHERE w.before < p_limit;
+    IF ids IS NULL THEN
+        RETURN base;
+    END IF;
+    -- Only the last run can be longer than what is left of the limit: its rest waits.
+    surplus := total - p_limit;
+    IF surplus > 0 THEN
+        UPDATE unnumbered SET first = first + count - surplus, count = surplus WHERE id = ids[cardinality(ids)];
+        counts[cardinality(ids)] := counts[cardinality(ids)] - surplus;
+        total := p_limit;
+        DELETE FROM unnumbered WHERE id = ANY (ids[:cardinality(ids) - 1]);
+    ELSE
+        DELETE FROM unnumbered WHERE id = ANY (ids);
+    END IF;
     INSERT INTO leaf (index, stream, seq)
-    SELECT base - 1 + row_number() OVER (ORDER BY t.id, s.seq), t.stream, s.seq
-    FROM taken t CROSS JOIN LATERAL generate_series(t.first, t.first + t.take - 1) AS s (seq);
-    GET DIAGNOSTICS added = ROW_COUNT;
-    RETURN base + added;
+    SELECT base - 1 + row_number() OVER (ORDER BY t.n, s.seq), t.stream, s.seq
+    FROM unnest(streams, firsts, counts) WITH ORDINALITY AS t (stream, first, count, n)
+    CROSS JOIN LATERAL generate_series(t.first, t.first + t.count - 1) AS s (seq);
+    RETURN base + total;
 END $$;
 
 -- Stores tiles and the checkpoint over them, if the published size still is p_expected. A tile only ever widens.

@@ -11,6 +11,8 @@ pub(super) enum Failure {
     Repeated,
     /// A data key is another one by now: seal again.
     Rekey,
+    /// Somebody else has just taken an entry's number: the head tells.
+    Taken,
     /// Rolled back through no fault of the append (deadlock, serialization): it may be tried again.
     Again(String),
     Store(StoreError),
@@ -40,7 +42,9 @@ pub(super) fn unwritten(error: sqlx::Error) -> StoreError {
     match failure(error) {
         Failure::Store(error) => error,
         Failure::Again(said) => StoreError::Unavailable(said),
-        Failure::Repeated | Failure::Rekey => StoreError::Corrupt("a refusal of another statement".into()),
+        Failure::Repeated | Failure::Rekey | Failure::Taken => {
+            StoreError::Corrupt("a refusal of another statement".into())
+        }
     }
 }
 
@@ -62,6 +66,7 @@ pub(super) fn failure(error: sqlx::Error) -> Failure {
         "CS003" => Failure::Rekey,
         "CS004" => Failure::Store(StoreError::Fenced(reported.message().to_owned())),
         "CS005" => Failure::Store(StoreError::Broken("an entry does not follow its predecessor")),
+        "23505" if reported.constraint() == Some("entry_pkey") => Failure::Taken,
         "40001" | "40P01" => Failure::Again(error.to_string()),
         code if code.starts_with("22") => {
             Failure::Store(StoreError::Broken("a value the database cannot hold"))

@@ -21,8 +21,8 @@ pub(super) async fn number(pool: &PgPool, lease: &Lease, limit: usize) -> Result
 
 pub(super) async fn leaves(pool: &PgPool, from: u64, limit: usize) -> Result<Vec<Leaf>, StoreError> {
     let rows = sqlx::query(
-        "SELECT l.index, l.stream, l.seq, e.hash FROM leaf l JOIN entry e ON e.stream = l.stream AND e.seq = l.seq
-         WHERE l.index >= $1 ORDER BY l.index LIMIT $2",
+        "SELECT l.index, l.stream, l.seq, (SELECT e.hash FROM entry e WHERE e.stream = l.stream AND e.seq = l.seq)
+         FROM leaf l WHERE l.index >= $1 ORDER BY l.index LIMIT $2",
     )
     .bind(int(from))
     .bind(limit_of(limit))

@@ -113,7 +113,7 @@ impl Postgres {
 }
 
 /// How long a call waits for a connection.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 /// A connection unused for longer is tried before it is used: then its loss is known before anything is sent.
 const IDLE: std::time::Duration = std::time::Duration::from_secs(1);
 /// Other processes' entries are looked for this often by whoever waits for the store to grow.
@@ -121,14 +121,30 @@ const GROWTH: std::time::Duration = std::time::Duration::from_millis(100);
 /// Appends rolled back through no fault of theirs are tried this often.
 const TRIES: usize = 5;
 
+/// The names of all streams after one, from key to key: entries between are not read.
+macro_rules! each_stream {
+    ($after:literal) => {
+        concat!(
+            "WITH RECURSIVE name (stream) AS (
+                 (SELECT stream FROM entry WHERE stream > ",
+            $after,
+            " ORDER BY stream LIMIT 1)
+                 UNION ALL
+                 SELECT (SELECT e.stream FROM entry e WHERE e.stream > n.stream ORDER BY e.stream LIMIT 1)
+                 FROM name n WHERE n.stream IS NOT NULL
+             )"
+        )
+    };
+}
+
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("migrations/postgres");
 
-/// Every statement finds its rows by key, so one plan serves for ever, however little the planner knows yet.
+/// Every statement finds stored rows by key, so one plan serves for ever, however little the planner knows yet.
 async fn settle(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     connection
         .execute(
             "SET statement_timeout = '30s'; SET jit = off; SET plan_cache_mode = force_generic_plan;
-             SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+             SET enable_seqscan = off; SET enable_mergejoin = off;
              SET default_transaction_isolation = 'read committed';
              SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
         )
@@ -173,6 +189,17 @@ impl Inner {
         columns.add(&prepared);
         let result = columns.append(&mut connection).await;
         Ok((prepared, result))
+    }
+
+    /// Refuses the append if one of its streams has moved.
+    async fn compare(&self, append: &Append) -> Result<(), StoreError> {
+        for part in &append.streams {
+            let actual = self.head(&part.stream).await?;
+            if actual != part.expected {
+                return Err(StoreError::Stale { stream: part.stream.clone(), actual });
+            }
+        }
+        Ok(())
     }
 
     async fn repeated(&self, append: &Append) -> StoreError {
@@ -238,6 +265,11 @@ impl Journal for Postgres {
                 }
                 Err(Failure::Store(error)) => return Err(error),
                 Err(Failure::Repeated) => return Err(inner.repeated(&back.append).await),
+                Err(Failure::Taken) => {
+                    inner.compare(&back.append).await?;
+                    "others kept taking its number".clone_into(&mut said);
+                    back
+                }
                 Err(Failure::Again(error)) => {
                     said = error;
                     back
@@ -261,8 +293,9 @@ impl Journal for Postgres {
     async fn read(&self, stream: &StreamId, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
         // The key and the payloads of one statement: an erasure takes both together.
         let rows = sqlx::query(
-            "SELECT e.seq, e.prev, e.hash, e.bytes, e.payload_digest, e.payload, d.wrapped
-             FROM entry e LEFT JOIN data_key d ON d.stream = e.stream AND d.id = e.payload_key
+            "SELECT e.seq, e.prev, e.hash, e.bytes, e.payload_digest, e.payload, CASE WHEN e.payload IS NOT NULL THEN
+                 (SELECT d.wrapped FROM data_key d WHERE d.stream = e.stream AND d.id = e.payload_key) END
+             FROM entry e
              WHERE e.stream = $1 AND e.seq > $2 ORDER BY e.seq LIMIT $3",
         )
         .bind(stream.as_str())
@@ -426,9 +459,10 @@ impl Journal for Postgres {
     }
 
     async fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamId>, StoreError> {
-        let names: Vec<String> = sqlx::query_scalar(
-            "SELECT stream FROM entry WHERE seq = 1 AND stream > $1 ORDER BY stream LIMIT $2",
-        )
+        let names: Vec<String> = sqlx::query_scalar(concat!(
+            each_stream!("$1"),
+            " SELECT stream FROM name WHERE stream IS NOT NULL LIMIT $2"
+        ))
         .bind(after.map_or("", StreamId::as_str))
         .bind(limit_of(limit))
         .fetch_all(&self.0.pool)
@@ -460,12 +494,13 @@ impl Journal for Postgres {
     }
 
     async fn stats(&self) -> Result<Stats, StoreError> {
-        let row = sqlx::query(
-            "SELECT (SELECT count(*) FROM entry WHERE seq = 1),
+        let row = sqlx::query(concat!(
+            each_stream!("''"),
+            " SELECT (SELECT count(stream) FROM name),
                  (SELECT coalesce(max(index) + 1, 0) FROM leaf)
                      + (SELECT coalesce(sum(count), 0)::bigint FROM unnumbered),
-                 (SELECT count(*) FROM outbox)",
-        )
+                 (SELECT count(*) FROM outbox)"
+        ))
         .fetch_one(&self.0.pool)
         .await
         .map_err(unread)?;

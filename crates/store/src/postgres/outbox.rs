@@ -25,12 +25,12 @@ pub(super) async fn claim(
     }
     let mut connection = pool.acquire().await.map_err(unreachable)?;
     let rows = sqlx::query(
-        "WITH due AS (
-             SELECT id FROM outbox WHERE due <= $1 AND leased_until <= $1
-             ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED
-         ), taken AS (
+        "WITH taken AS (
              UPDATE outbox o SET leased_until = $2, attempts = o.attempts + 1, lease = o.lease + 1
-             FROM due WHERE o.id = due.id
+             WHERE o.id = ANY (ARRAY (
+                 SELECT id FROM outbox WHERE due <= $1 AND leased_until <= $1
+                 ORDER BY due, id LIMIT $3 FOR UPDATE SKIP LOCKED
+             ))
              RETURNING o.id, o.stream, o.effect, o.attempts - 1, o.lease, o.due
          )
          SELECT * FROM taken ORDER BY due, id",

@@ -59,8 +59,9 @@ BEGIN
             r_of, r_prevs, r_hashes, r_bytes, r_digests, r_keys, r_payloads);
     END IF;
     IF c_of IS NOT NULL THEN
-        DELETE FROM pointer p USING unnest(c_of, c_keys, c_items) AS c (of, key, item)
-        WHERE p.key = c.key AND p.item = c.item AND c.of = ANY (landed);
+        FOR c IN 1 .. cardinality(c_of) LOOP
+            DELETE FROM pointer WHERE key = c_keys[c] AND item = c_items[c] AND c_of[c] = ANY (landed);
+        END LOOP;
     END IF;
     IF s_of IS NOT NULL THEN
         INSERT INTO pointer (key, item, stream)
@@ -75,8 +76,10 @@ BEGIN
     END IF;
     IF cardinality(landed) < cardinality(p_streams) THEN
         IF i_of IS NOT NULL THEN
-            DELETE FROM idempotency k USING unnest(i_of, i_scopes, i_keys) AS i (of, scope, key)
-            WHERE k.scope = i.scope AND k.key = i.key AND i.of <> ALL (landed) AND i.of <> ALL (repeated);
+            FOR i IN 1 .. cardinality(i_of) LOOP
+                DELETE FROM idempotency
+                WHERE scope = i_scopes[i] AND key = i_keys[i] AND i_of[i] <> ALL (landed) AND i_of[i] <> ALL (repeated);
+            END LOOP;
         END IF;
         RETURN QUERY
         SELECT g.n::int,
@@ -118,14 +121,10 @@ BEGIN
         ELSIF p_prevs[s] <> zero_hash() THEN
             PERFORM refuse_stale(p_streams[s]);
         END IF;
-        -- Whoever else wants this number waits here for the other's commit, and then finds it taken.
+        -- Whoever else wants this number waits here for the other's commit, and then violates the primary key.
         INSERT INTO entry (stream, seq, prev, hash, bytes, payload_digest, payload_key, payload)
         VALUES (p_streams[s], p_bases[s] + 1, p_prevs[s], coalesce(p_hashes[s], zero_hash()),
-            coalesce(p_bytes[s], ''), p_digests[s], p_keys[s], p_payloads[s])
-        ON CONFLICT DO NOTHING;
-        IF NOT FOUND THEN
-            PERFORM refuse_stale(p_streams[s]);
-        END IF;
+            coalesce(p_bytes[s], ''), p_digests[s], p_keys[s], p_payloads[s]);
         IF p_counts[s] = 0 THEN
             -- Only compared: the number is given back, but nobody can take it before this commits.
             DELETE FROM entry WHERE stream = p_streams[s] AND seq = p_bases[s] + 1;
@@ -138,7 +137,9 @@ BEGIN
             r_of, r_prevs, r_hashes, r_bytes, r_digests, r_keys, r_payloads);
     END IF;
     IF c_keys IS NOT NULL THEN
-        DELETE FROM pointer p USING unnest(c_keys, c_items) AS c (key, item) WHERE p.key = c.key AND p.item = c.item;
+        FOR c IN 1 .. cardinality(c_keys) LOOP
+            DELETE FROM pointer WHERE key = c_keys[c] AND item = c_items[c];
+        END LOOP;
     END IF;
     IF s_keys IS NOT NULL THEN
         INSERT INTO pointer (key, item, stream)
@@ -192,7 +193,7 @@ BEGIN
     ON CONFLICT (stream) DO NOTHING;
     RETURN (
         SELECT array_agg(k.stream) FROM unnest(k_streams, k_ids) AS k (stream, id)
-        WHERE NOT EXISTS (SELECT FROM data_key d WHERE d.stream = k.stream AND d.id = k.id)
+        WHERE (SELECT d.id FROM data_key d WHERE d.stream = k.stream) IS DISTINCT FROM k.id
     );
 END $$;
 CREATE FUNCTION public.number_entries(p_name text, p_epoch bigint, p_limit bigint) RETURNS bigint
@@ -200,27 +201,41 @@ CREATE FUNCTION public.number_entries(p_name text, p_epoch bigint, p_limit bigin
     AS $$
 DECLARE
     base bigint;
-    added bigint;
+    ids bigint[];
+    streams text[];
+    firsts bigint[];
+    counts bigint[];
+    total bigint;
+    surplus bigint;
 BEGIN
     PERFORM hold_lease(p_name, p_epoch);
     SELECT coalesce(max(index) + 1, 0) INTO base FROM leaf;
-    WITH waiting AS (
-        SELECT u.id, u.stream, u.first, u.count, sum(u.count) OVER (ORDER BY u.id) - u.count AS before
+    SELECT array_agg(w.id ORDER BY w.id), array_agg(w.stream ORDER BY w.id), array_agg(w.first ORDER BY w.id),
+        array_agg(w.count ORDER BY w.id), sum(w.count)
+    INTO ids, streams, firsts, counts, total
+    FROM (
+        SELECT u.*, sum(u.count) OVER (ORDER BY u.id) - u.count AS before
         FROM (SELECT * FROM unnumbered ORDER BY id LIMIT p_limit) u
-    ), taken AS (
-        SELECT w.id, w.stream, w.first, least(w.count, p_limit - w.before)::bigint AS take, w.count
-        FROM waiting w WHERE w.before < p_limit
-    ), done AS (
-        DELETE FROM unnumbered u USING taken t WHERE u.id = t.id AND t.take = t.count
-    ), begun AS (
-        UPDATE unnumbered u SET first = u.first + t.take, count = u.count - t.take
-        FROM taken t WHERE u.id = t.id AND t.take < t.count
-    )
+    ) w
+    WHERE w.before < p_limit;
+    IF ids IS NULL THEN
+        RETURN base;
+    END IF;
+    -- Only the last run can be longer than what is left of the limit: its rest waits.
+    surplus := total - p_limit;
+    IF surplus > 0 THEN
+        UPDATE unnumbered SET first = first + count - surplus, count = surplus WHERE id = ids[cardinality(ids)];
+        counts[cardinality(ids)] := counts[cardinality(ids)] - surplus;
+        total := p_limit;
+        DELETE FROM unnumbered WHERE id = ANY (ids[:cardinality(ids) - 1]);
+    ELSE
+        DELETE FROM unnumbered WHERE id = ANY (ids);
+    END IF;
     INSERT INTO leaf (index, stream, seq)
-    SELECT base - 1 + row_number() OVER (ORDER BY t.id, s.seq), t.stream, s.seq
-    FROM taken t CROSS JOIN LATERAL generate_series(t.first, t.first + t.take - 1) AS s (seq);
-    GET DIAGNOSTICS added = ROW_COUNT;
-    RETURN base + added;
+    SELECT base - 1 + row_number() OVER (ORDER BY t.n, s.seq), t.stream, s.seq
+    FROM unnest(streams, firsts, counts) WITH ORDINALITY AS t (stream, first, count, n)
+    CROSS JOIN LATERAL generate_series(t.first, t.first + t.count - 1) AS s (seq);
+    RETURN base + total;
 END $$;
 CREATE FUNCTION public.publish_log(p_name text, p_epoch bigint, p_expected bigint, p_levels smallint[], p_indexes bigint[], p_hashes bytea[], p_size bigint, p_root bytea, p_note text, p_at bigint) RETURNS boolean
     LANGUAGE plpgsql
@@ -251,13 +266,18 @@ BEGIN
         DETAIL = p_stream || ' ' || coalesce(at_seq, 0) || ' ' || coalesce(encode(at_hash, 'hex'), repeat('0', 64));
 END $$;
 CREATE FUNCTION public.sweep_answers(p_now bigint, p_count bigint) RETURNS void
-    LANGUAGE sql
+    LANGUAGE plpgsql
     AS $$
-    DELETE FROM idempotency k USING (
+DECLARE
+    old record;
+BEGIN
+    FOR old IN
         SELECT scope, key FROM idempotency WHERE expires <= p_now ORDER BY expires LIMIT 2 * p_count
         FOR UPDATE SKIP LOCKED
-    ) AS old WHERE k.scope = old.scope AND k.key = old.key AND k.expires <= p_now;
-$$;
+    LOOP
+        DELETE FROM idempotency WHERE scope = old.scope AND key = old.key;
+    END LOOP;
+END $$;
 CREATE FUNCTION public.take_lease(p_name text, p_holder text, p_now bigint, p_until bigint) RETURNS bigint
     LANGUAGE sql
     AS $$
@@ -301,10 +321,7 @@ CREATE TABLE public.entry (
     bytes bytea NOT NULL,
     payload_digest bytea,
     payload_key bytea,
-    payload bytea,
-    CONSTRAINT entry_hash_check CHECK ((length(hash) = 32)),
-    CONSTRAINT entry_prev_check CHECK ((length(prev) = 32)),
-    CONSTRAINT entry_seq_check CHECK ((seq > 0))
+    payload bytea
 );
 CREATE TABLE public.idempotency (
     scope text NOT NULL COLLATE pg_catalog."C",
@@ -332,7 +349,8 @@ CREATE TABLE public.outbox (
     leased_until bigint DEFAULT '-9223372036854775808'::bigint NOT NULL,
     attempts bigint DEFAULT 0 NOT NULL,
     lease bigint DEFAULT 0 NOT NULL
-);
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
 ALTER TABLE public.outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.outbox_id_seq
     START WITH 1
@@ -364,7 +382,8 @@ CREATE TABLE public.unnumbered (
     stream text NOT NULL COLLATE pg_catalog."C",
     first bigint NOT NULL,
     count bigint NOT NULL
-);
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
 ALTER TABLE public.unnumbered ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.unnumbered_id_seq
     START WITH 1
@@ -373,17 +392,17 @@ ALTER TABLE public.unnumbered ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     NO MAXVALUE
     CACHE 1
 );
-INSERT INTO public._sqlx_migrations VALUES (1, 'journal', '2026-11-30 10:11:03.564756+00', true, '\xdc3ffabf62b23b6fd19c115cb0b57eddb5c4cc9eb0b9da50169fad02861a9102a51b16b7e52ac960f33131832488fb25', 216324567);
+INSERT INTO public._sqlx_migrations VALUES (1, 'journal', '2026-11-30 10:51:10.213851+00', true, '\x6bd1bff97222a2c5c9d8d44558ac0bca02624978b07537c713a8b1e1b6fa63c78646d992edb7f79b845664363d72a3d3', 129761847);
 INSERT INTO public.about VALUES ('server_key', '\x14b952ea3633dfe4ce0e7bd3c4f897950a27c7ba6fedf6eead55d39cce36f590');
-INSERT INTO public.data_key VALUES ('room/released', '\x0d2189370b5cca10b475fb23db72ecd896988fd66348a72d0eb5c4655d004889', '\x5fb3cf9559f2deb3a1a3a58d37784025e3f620f49bf0146c9f440e54482ff56d34d8d69414d3c482745ac3891d2cfc88695c669a5a5fa5f65bc05c52fcfea29296ba8ecb1e0523dd');
+INSERT INTO public.data_key VALUES ('room/released', '\x02602ec445b7ebf904fc685df830ec3f82e73fcf8455a6e14938e22048b5f4d7', '\x2972b1f169847c9a0311e38b5dcb261e230113c49e918aa7641d1a057aa6dcda0be765cb5086877e9833327e3fe8dcb96a00ad846086a927e99c08dc754b40160d8b2fb3ca380de6');
 INSERT INTO public.entry VALUES ('room/released', 1, '\x0000000000000000000000000000000000000000000000000000000000000000', '\x41a0370c3d9f42773a59e8e01651911cf43b1e3f66944cbb690029debc4eb647', '\x61', NULL, NULL, NULL);
 INSERT INTO public.entry VALUES ('room/released', 2, '\x41a0370c3d9f42773a59e8e01651911cf43b1e3f66944cbb690029debc4eb647', '\xabccbe9b24d2bbd3aa1360d605147a841dd051130131c6929d6004e1ae4796e8', '\x62', NULL, NULL, NULL);
-INSERT INTO public.entry VALUES ('room/released', 3, '\xabccbe9b24d2bbd3aa1360d605147a841dd051130131c6929d6004e1ae4796e8', '\x6cfd76e3b839b167fdaa81ac834a84c2b54abc25736876f24384a2472bb3d959', '\x6e616d65732061207061796c6f6164', '\xaaee2381b66884782610bb53fb2b1535d631b3ca756b289b8d79f1b683119b31', '\x0d2189370b5cca10b475fb23db72ecd896988fd66348a72d0eb5c4655d004889', '\xdbd368430a41d463132462b30c0a8991b52b63f526f104e1413211fae93b86dc65005a82043422206b4fea6ce04a889c02ace730bf6cdaf316');
-INSERT INTO public.idempotency VALUES ('scope', 'key', '\x0000000000000000000000000000000000000000000000000000000000000000', '\x2454ee0af4671b8606df838f89e9c0055960ffe3c6599c1d7f95420ddf525fa9c9afae030289ba6d0134dcf0350e', 1800000001000000);
+INSERT INTO public.entry VALUES ('room/released', 3, '\xabccbe9b24d2bbd3aa1360d605147a841dd051130131c6929d6004e1ae4796e8', '\x6cfd76e3b839b167fdaa81ac834a84c2b54abc25736876f24384a2472bb3d959', '\x6e616d65732061207061796c6f6164', '\xaaee2381b66884782610bb53fb2b1535d631b3ca756b289b8d79f1b683119b31', '\x02602ec445b7ebf904fc685df830ec3f82e73fcf8455a6e14938e22048b5f4d7', '\x70dab8bb566fa8e71160cde5c40a826bf64c5a0d47bf70426baed0379962ba1cd56d9d782aa2e16fc1ff153e5abcd9b578159be144d3e73692');
+INSERT INTO public.idempotency VALUES ('scope', 'key', '\x0000000000000000000000000000000000000000000000000000000000000000', '\x70ac1ce4fe3a047b5653c60c81687020e2dbe4459080555ed5030f7ea664a653714d405d8b95aaa6ad04039c23d8', 1800000001000000);
 INSERT INTO public.leaf VALUES (0, 'room/released', 1);
 INSERT INTO public.leaf VALUES (1, 'room/released', 2);
 INSERT INTO public.lease VALUES ('log', '', 1, -9223372036854775808);
-INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (1, 'room/released', '\xfbbb204f72c206ae432b0f3d6bf2630209106d27b52b9c6539d078020bd8eff864cd620eb472090fce4dfc21708e72d693cfcedcef59d1e834ca404e966280596aff043e5f8d99f96baa779676c4009baa0d96608ecd09ddbf', 1800000000000000, -9223372036854775808, 0, 0);
+INSERT INTO public.outbox OVERRIDING SYSTEM VALUE VALUES (1, 'room/released', '\xa9161d6e232af69665c35ea4c5dc0fdc37b1d588c3fe44be76e71b3273b4cca52c5fa6fb731035ae408a2f54a1c49533219477035676d2d0c40ced906e8f16b63cf972b5aaeb6417d9c919e5f5319f95f8c5fd89da1eca57e3', 1800000000000000, -9223372036854775808, 0, 0);
 INSERT INTO public.pointer VALUES ('released', 'i', 'room/released');
 INSERT INTO public.unnumbered OVERRIDING SYSTEM VALUE VALUES (2, 'room/released', 3, 1);
 SELECT pg_catalog.setval('public.outbox_id_seq', 1, true);
@@ -414,6 +433,5 @@ ALTER TABLE ONLY public.tile
     ADD CONSTRAINT tile_pkey PRIMARY KEY (level, index);
 ALTER TABLE ONLY public.unnumbered
     ADD CONSTRAINT unnumbered_pkey PRIMARY KEY (id);
-CREATE INDEX entry_first ON public.entry USING btree (stream) WHERE (seq = 1);
 CREATE INDEX idempotency_expires ON public.idempotency USING btree (expires);
 CREATE INDEX outbox_due ON public.outbox USING btree (due, id);
