@@ -11,8 +11,8 @@ use ledger::{Head, StreamId};
 use pxp::command::{self, Disclosed, Scope};
 use pxp::wire::Source;
 use pxp::{
-    Actor, By, CardInput, ClaimId, Command, EnvelopeInput, Refusal, Reply, Room, RoomId,
-    SeatId, Sent, ShareId, State,
+    Actor, By, CardInput, ClaimId, Command, EnvelopeInput, Refusal, Reply, Room, RoomId, SeatId, Sent,
+    ShareId, State,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -9,6 +9,7 @@
 
 mod builtin;
 mod events;
+mod mounted;
 mod rest;
 mod rpc;
 mod seats;
