@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::house::House;
 use server::App;
 use std::future::Future;
+use std::io::Write;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -16,15 +17,16 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     server::collect_metrics();
     let app = House::open(config).await?.app()?;
     let links = app.found_organizations().await.map_err(Failure::unusable_by)?;
-    println!("countersign listens on {address}");
-    println!("  console  {public}/");
-    println!("  agents   {public}/mcp");
+    let mut banner =
+        format!("countersign listens on {address}\n  console  {public}/\n  agents   {public}/mcp\n");
     for first in links {
-        println!(
-            "\nFirst start of \"{}\". The owner enrols a passkey here, once:\n  {}",
+        banner.push_str(&format!(
+            "\nFirst start of \"{}\". The owner enrols a passkey here, once:\n  {}\n",
             first.org, first.link
-        );
+        ));
     }
+    // A server does not end because nobody reads what it says.
+    let _ = std::io::stdout().lock().write_all(banner.as_bytes());
     let stop = stopped()?;
     start(app, listener, stop).await.map_err(Failure::unusable_by)
 }

@@ -83,6 +83,7 @@ fn a_backup_comes_back_and_never_rolls_the_log_back() {
 
 /// A start that is not the first prints no link; it is up once its address is printed.
 fn serve_again(folder: &Path) -> (Served, String) {
+    let before = leaves(folder);
     let mut child = countersign(folder, &["serve", "--listen", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -93,14 +94,13 @@ fn serve_again(folder: &Path) -> (Served, String) {
     let address = printed.trim().rsplit(' ').next().unwrap().to_owned();
     let served = Served(child);
     // Wait until the log has published what was appended while the server was down.
-    let before = leaves(folder);
     for _ in 0..200 {
         if leaves(folder) > before {
-            break;
+            return (served, address);
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    (served, address)
+    panic!("the log did not take what was appended while the server was down");
 }
 
 /// Leaves under the published checkpoint, as `fsck` counts them.
