@@ -11,7 +11,7 @@ python=$PWD/out/venv/bin/python
 
 cargo build --quiet --package countersign
 export COUNTERSIGN=${COUNTERSIGN:-$target/debug/countersign}
-[ -x "$node" ] || npm ci --silent --no-audit --no-fund
+[ -x "$node" ] || npm install --no-save --silent --no-audit --no-fund --ignore-scripts
 [ -x "$python" ] || python3 -m venv out/venv
 "$python" -m pip install --quiet --disable-pip-version-check --requirement mcp/requirements.txt
 
