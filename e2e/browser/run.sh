@@ -12,7 +12,4 @@ export COUNTERSIGN CHROMIUM="${CHROMIUM:-/usr/bin/chromium}"
 if [ ! -d ../node_modules/playwright-core ] || [ ! -d ../node_modules/@axe-core/playwright ]; then
   (cd .. && npm install --no-save --silent --no-fund --no-audit --ignore-scripts)
 fi
-if [ -x ../node_modules/.bin/tsc ]; then
-  ../node_modules/.bin/tsc -p ../tsconfig.json --pretty false || echo "types: see above"
-fi
 exec node main.mjs
