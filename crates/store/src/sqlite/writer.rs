@@ -18,7 +18,7 @@ const BATCH: usize = 1024;
 /// Entries of one INSERT statement.
 const ROWS: usize = 8;
 
-/// Stream ids kept in memory; ids never change, so they stay true whatever other processes do.
+/// Streams kept in memory.
 const KNOWN: usize = 100_000;
 
 pub(super) enum Job {
@@ -42,20 +42,33 @@ pub(super) struct Writer {
 impl Writer {
     /// Runs until every sender is gone.
     pub(super) fn run(self, jobs: &mpsc::Receiver<Job>) {
-        let mut known = HashMap::new();
+        let mut known = Known::default();
         while let Ok(first) = jobs.recv() {
             let batch = std::iter::once(first).chain(jobs.try_iter()).take(BATCH);
             self.commit(batch, &mut known);
         }
     }
 
-    fn commit(&self, jobs: impl Iterator<Item = Job>, known: &mut HashMap<StreamId, i64>) {
-        let begun = self.connection.execute_batch("BEGIN IMMEDIATE").map_err(failed);
+    fn commit(&self, jobs: impl Iterator<Item = Job>, known: &mut Known) {
+        let begun = self.begin(known).map_err(failed);
         let mut batch = Batch::new(self, known, begun.err());
         for job in jobs {
             batch.run(job);
         }
         batch.end();
+    }
+
+    /// Heads stay true from one transaction to the next unless another connection committed in between.
+    fn begin(&self, known: &mut Known) -> rusqlite::Result<()> {
+        let run = |sql: &str| self.connection.prepare_cached(sql)?.raw_execute().map(drop);
+        run("BEGIN IMMEDIATE")?;
+        let version =
+            self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if known.version != Some(version) || known.heads.len() >= KNOWN {
+            known.heads.clear();
+            known.version = Some(version);
+        }
+        Ok(())
     }
 
     /// The poller left off where this process goes on, unless another process appended in between.
@@ -65,15 +78,24 @@ impl Writer {
     }
 }
 
+/// What is remembered of streams between transactions.
+#[derive(Default)]
+struct Known {
+    /// Ids never change, so they stay true whatever other processes do.
+    ids: HashMap<StreamId, i64>,
+    heads: HashMap<i64, Head>,
+    /// What other connections have committed, as SQLite counts it, when `heads` was last true.
+    version: Option<i64>,
+}
+
 /// One transaction while it is made. Once a statement fails nothing of it is kept.
 struct Batch<'a> {
     writer: &'a Writer,
-    known: &'a mut HashMap<StreamId, i64>,
+    known: &'a mut Known,
     failure: Option<StoreError>,
     answers: Vec<Finish>,
     /// Streams made by this transaction: not known before it commits.
     made: HashMap<StreamId, i64>,
-    heads: HashMap<i64, Head>,
     rows: Vec<Row>,
     moved: Vec<(StreamId, Head)>,
     outgoing: bool,
@@ -88,14 +110,13 @@ struct Row {
 }
 
 impl<'a> Batch<'a> {
-    fn new(writer: &'a Writer, known: &'a mut HashMap<StreamId, i64>, failure: Option<StoreError>) -> Self {
+    fn new(writer: &'a Writer, known: &'a mut Known, failure: Option<StoreError>) -> Self {
         Self {
             writer,
             known,
             failure,
             answers: Vec::new(),
             made: HashMap::new(),
-            heads: HashMap::new(),
             rows: Vec::new(),
             moved: Vec::new(),
             outgoing: false,
@@ -197,7 +218,7 @@ impl<'a> Batch<'a> {
             };
             self.rows.push(Row { stream, entry, sealed });
         }
-        self.heads.insert(stream, head);
+        self.known.heads.insert(stream, head);
         self.moved.push((part.stream, head));
         if self.rows.len() >= 64 {
             self.flush()?;
@@ -280,26 +301,26 @@ impl<'a> Batch<'a> {
     }
 
     fn find(&mut self, stream: &StreamId) -> Result<Option<i64>, StoreError> {
-        if let Some(id) = self.known.get(stream).or_else(|| self.made.get(stream)) {
+        if let Some(id) = self.known.ids.get(stream).or_else(|| self.made.get(stream)) {
             return Ok(Some(*id));
         }
         let found = find_stream(&self.writer.connection, stream)?;
         if let Some(id) = found {
-            if self.known.len() >= KNOWN {
-                self.known.clear();
+            if self.known.ids.len() >= KNOWN {
+                self.known.ids.clear();
             }
-            self.known.insert(stream.clone(), id);
+            self.known.ids.insert(stream.clone(), id);
         }
         Ok(found)
     }
 
     fn head(&mut self, stream: &StreamId) -> Result<Head, StoreError> {
         let Some(id) = self.find(stream)? else { return Ok(Head::EMPTY) };
-        if let Some(head) = self.heads.get(&id) {
+        if let Some(head) = self.known.heads.get(&id) {
             return Ok(*head);
         }
         let head = read_head(&self.writer.connection, id)?;
-        self.heads.insert(id, head);
+        self.known.heads.insert(id, head);
         Ok(head)
     }
 
@@ -339,8 +360,11 @@ impl<'a> Batch<'a> {
             }
             None => self.writer.connection.execute_batch("COMMIT").map_err(|error| self.lost(&error)),
         };
+        if outcome.is_err() {
+            self.known.heads.clear();
+        }
         if outcome.is_ok() {
-            self.known.extend(self.made.drain());
+            self.known.ids.extend(self.made.drain());
             if let Some((first, last)) = self.inserted {
                 self.writer.announce(first, last);
                 self.writer.hub.grown(Some(last));
