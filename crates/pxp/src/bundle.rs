@@ -1,7 +1,7 @@
 //! A room as one file that verifies with public keys alone (N07), and the replay that verifies it.
 //!
-//! In order: [`Bundle::parse`], [`Bundle::entries`] (the chain), [`Bundle::check_head`], [`Bundle::attach`] (payloads),
-//! [`fold`] (every rule that public data can show), [`Bundle::check_brief`]. [`check`] runs them all; log proofs and
+//! In order: [`Bundle::parse`], [`Bundle::entries`] (the chain), [`Bundle::check_head`], [`Bundle::replay`] (payloads and
+//! every rule that they and public data can show), [`Bundle::check_brief`]. [`check`] runs them all; log proofs and
 //! whom to trust are the verifier's concern.
 
 mod proof;
@@ -11,7 +11,7 @@ pub use proof::BriefProof;
 pub use replay::{Folded, fold};
 
 use crate::view::Viewer;
-use crate::{Brief, Event, Fact, Refusal, RoomId, SeatId, State, chain};
+use crate::{Brief, Event, Refusal, RoomId, SeatId, State, chain};
 use canon::{Digest, Raw};
 use env::Timestamp;
 use keys::PublicKey;
@@ -153,9 +153,10 @@ impl Bundle {
             .map_err(|_| Fault::new("bad_head_signature", "/head/signature"))
     }
 
-    /// Puts payloads beside the entries that name them. Every payload is named once or more and has its own hash; what
-    /// is missing is listed as withheld, and nothing else is.
-    pub fn attach(&self, entries: &mut [Entry]) -> Result<(), Fault> {
+    /// Puts payloads beside the entries that name them and replays the room. `entries` are those of [`Bundle::entries`].
+    /// Every payload is named once or more and has its own hash; what is missing is listed as withheld, and nothing
+    /// else is.
+    pub fn replay(&self, mut entries: Vec<Entry>) -> Result<Folded, Fault> {
         let mut payloads: BTreeMap<Digest, &str> = BTreeMap::new();
         for (name, text) in &self.payloads {
             let place = format!("/payloads/{name}");
@@ -165,13 +166,14 @@ impl Bundle {
             }
             payloads.insert(digest, text);
         }
+        let events = entries.iter().map(Event::public).collect::<Result<Vec<_>, _>>()?;
         let mut used: Vec<Digest> = Vec::new();
         let mut missing: Vec<Digest> = Vec::new();
-        for entry in entries.iter_mut() {
-            let Some(digest) = named(entry)? else { continue };
+        for (entry, event) in entries.iter_mut().zip(&events) {
+            let Some(digest) = event.fact.payload() else { continue };
             match payloads.get(&digest) {
                 Some(text) => {
-                    entry.payload = Some(Payload::new(text.as_bytes().to_vec()));
+                    entry.payload = Some(Payload { digest, bytes: text.as_bytes().to_vec() });
                     used.push(digest);
                 }
                 None => missing.push(digest),
@@ -186,7 +188,9 @@ impl Bundle {
         if missing != self.withheld {
             return Err(Fault::new("bad_withheld", "/withheld"));
         }
-        Ok(())
+        replay::replay(events.into_iter().zip(&entries).map(|(event, entry)| {
+            Ok((event.with_payload(entry)?, Head { seq: entry.seq, hash: entry.hash }))
+        }))
     }
 
     /// The room, the seats' keys and the brief are those of the chain.
@@ -269,23 +273,15 @@ pub fn assemble(
 
 /// Every check that needs nothing beside the file.
 pub fn check(bundle: &Bundle) -> Result<Folded, Fault> {
-    let mut entries = bundle.entries()?;
+    let entries = bundle.entries()?;
     bundle.check_head(&entries)?;
-    bundle.attach(&mut entries)?;
-    let folded = fold(&entries)?;
+    let folded = bundle.replay(entries)?;
     bundle.check_brief(&folded)?;
     Ok(folded)
 }
 
 fn seat_keys(state: &State) -> BTreeMap<SeatId, PublicKey> {
     state.seats.iter().filter_map(|seat| Some((seat.id, seat.key?))).collect()
-}
-
-/// The payload that an entry's data names.
-fn named(entry: &Entry) -> Result<Option<Digest>, Fault> {
-    let prev = Head { seq: entry.seq.saturating_sub(1), hash: entry.prev };
-    let fact: Fact = Event::open(entry, prev)?.fact;
-    Ok(fact.payload())
 }
 
 /// The schema of [`SignedHead`].

@@ -353,27 +353,46 @@ impl Event {
 
     /// Reads an entry at its place. A payload must be the one the entry names; it may be missing.
     pub fn open(entry: &Entry, prev: Head) -> Result<Self, Fault> {
-        let chain::Body { at, kind, data, .. } = chain::open(entry, prev)?;
-        let place = format!("entry {}", entry.seq);
-        let fact = Fact::read(&kind, data).map_err(|error| match error {
-            Some(_) => Fault::new("bad_data", &place),
-            None => Fault::new("unknown_type", &place),
+        Self::read(entry, chain::open(entry, prev)?)?.with_payload(entry)
+    }
+
+    /// Reads the public part of an entry whose place in the chain was checked.
+    pub(crate) fn public(entry: &Entry) -> Result<Self, Fault> {
+        Self::read(entry, chain::read(entry)?)
+    }
+
+    fn read(entry: &Entry, read: chain::Body) -> Result<Self, Fault> {
+        let fact = Fact::read(&read.kind, read.data).map_err(|error| {
+            let code = if error.is_some() { "bad_data" } else { "unknown_type" };
+            Fault::new(code, format!("entry {}", entry.seq))
         })?;
-        let body = match &entry.payload {
-            None => None,
-            Some(payload) if Some(payload.digest) == fact.payload() => {
-                fact.read_body(&payload.bytes).map_err(|_| Fault::new("bad_payload", &place))?
-            }
-            Some(_) => return Err(Fault::new("bad_payload", place)),
-        };
-        // A payload that reads but is not in its one spelling would be hashed differently when folded again.
-        if let (Some(body), Some(payload)) = (&body, &entry.payload) {
-            let bytes = body.bytes().map_err(|_| Fault::new("bad_payload", &place))?;
-            if bytes != payload.bytes {
-                return Err(Fault::new("bad_payload", place));
-            }
+        Ok(Self { at: read.at, fact, body: None })
+    }
+
+    /// The event with the private part that is at hand. One that reads but is not in its one spelling would be hashed
+    /// differently when folded again.
+    pub(crate) fn with_payload(mut self, entry: &Entry) -> Result<Self, Fault> {
+        let Some(payload) = &entry.payload else { return Ok(self) };
+        let fault = || Fault::new("bad_payload", format!("entry {}", entry.seq));
+        if Some(payload.digest) != self.fact.payload() {
+            return Err(fault());
         }
-        Ok(Self { at, fact, body })
+        self.body = self.fact.read_body(&payload.bytes).map_err(|_| fault())?;
+        match self.body.as_ref().map(Body::bytes).transpose() {
+            Ok(Some(bytes)) if bytes != payload.bytes => Err(fault()),
+            Ok(_) => Ok(self),
+            Err(_) => Err(fault()),
+        }
+    }
+
+    /// The evidence in the private part: of an answer, and of what confirms it.
+    pub(crate) fn proofs(&self) -> impl Iterator<Item = &Proof> {
+        let (one, other) = match &self.body {
+            Some(Body::Answer(answer)) => (Some(&answer.proof), answer.confirmation.as_ref()),
+            Some(Body::Proof(proof)) => (Some(&**proof), None),
+            _ => (None, None),
+        };
+        one.into_iter().chain(other)
     }
 }
 

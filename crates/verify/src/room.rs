@@ -2,10 +2,8 @@
 
 use crate::report::{Check, Stop};
 use crate::{Report, Trust, log};
-use ledger::{Entry, Fault, Head, StreamId};
-use pxp::Event;
-use pxp::bundle::{BriefProof, Bundle, fold};
-use pxp::event::Body;
+use ledger::{Fault, StreamId};
+use pxp::bundle::{BriefProof, Bundle, Folded};
 use pxp::state::Phase;
 
 /// What the `type` says.
@@ -20,14 +18,13 @@ pub(crate) fn check(value: canon::Value<'_>, trust: Option<&Trust>, report: &mut
     report.fact("entries", bundle.head.n);
     report.fact("head", bundle.head.hash);
     report.fact("withheld", bundle.withheld.len());
-    let mut entries = bundle.entries().map_err(refused)?;
+    let entries = bundle.entries().map_err(refused)?;
     log::known_server(&bundle.keys.server, trust)?;
     bundle.check_head(&entries).map_err(refused)?;
-    bundle.attach(&mut entries).map_err(refused)?;
-    let folded = fold(&entries).map_err(refused)?;
+    let folded = bundle.replay(entries).map_err(refused)?;
     bundle.check_brief(&folded).map_err(refused)?;
     if let Some(trust) = trust.filter(|trust| !trust.origins.is_empty()) {
-        origins(&entries, trust)?;
+        origins(&folded, trust)?;
     }
     report.fact(
         "outcome",
@@ -45,26 +42,16 @@ pub(crate) fn check(value: canon::Value<'_>, trust: Option<&Trust>, report: &mut
 }
 
 /// Every passkey signed for sites the verifier knows.
-fn origins(entries: &[Entry], trust: &Trust) -> Check {
-    for entry in entries {
-        let prev = Head { seq: entry.seq.saturating_sub(1), hash: entry.prev };
-        let proofs = match Event::open(entry, prev).map_err(refused)?.body {
-            Some(Body::Answer(answer)) => vec![Some(answer.proof), answer.confirmation],
-            Some(Body::Proof(proof)) => vec![Some(*proof)],
-            _ => continue,
-        };
-        let mut told =
-            proofs.iter().flatten().filter_map(|proof| proof.site.as_ref()).flat_map(|site| &site.origins);
-        if told.any(|origin| !trust.origins.contains(origin)) {
-            let place = format!("entry {}", entry.seq);
-            return Err(Stop::refused(
-                "origin_untrusted",
-                place,
-                "a passkey signed for a site that is not in the trust file",
-            ));
-        }
+fn origins(folded: &Folded, trust: &Trust) -> Check {
+    let untrusted = folded.origins.iter().filter(|(origin, _)| !trust.origins.contains(*origin));
+    match untrusted.map(|(_, entry)| entry).min() {
+        None => Ok(()),
+        Some(entry) => Err(Stop::refused(
+            "origin_untrusted",
+            format!("entry {entry}"),
+            "a passkey signed for a site that is not in the trust file",
+        )),
     }
-    Ok(())
 }
 
 /// What the `type` of a brief's proof says.

@@ -14,6 +14,7 @@ use canon::Digest;
 use env::Timestamp;
 use keys::Signature;
 use ledger::{Aggregate, Entry, Fault, Head};
+use std::collections::BTreeMap;
 
 /// What a replay has seen.
 #[derive(Debug, Clone, Default)]
@@ -25,30 +26,45 @@ pub struct Folded {
     pub evidence: usize,
     /// Entries whose payload is not at hand.
     pub withheld: Vec<u64>,
+    /// The web origins that passkeys signed for, each with the first entry that has it.
+    pub origins: BTreeMap<String, u64>,
     /// Some envelope is withheld: what depends on the transcript was not checked, the brief among it.
     pub partial: bool,
 }
 
 /// Replays entries, which carry the payloads at hand. The fault's place is the entry's number.
 pub fn fold(entries: &[Entry]) -> Result<Folded, Fault> {
+    let mut prev = Head::EMPTY;
+    replay(entries.iter().map(|entry| {
+        let event = Event::open(entry, prev)?;
+        prev = Head { seq: entry.seq, hash: entry.hash };
+        Ok((event, prev))
+    }))
+}
+
+/// Replays events, each with the head that its entry makes.
+pub(super) fn replay(events: impl Iterator<Item = Result<(Event, Head), Fault>>) -> Result<Folded, Fault> {
     let mut folded = Folded::default();
-    let mut head = Head::EMPTY;
+    let mut last = Head::EMPTY;
     let mut open_reviews: Vec<crate::Review> = Vec::new();
-    for entry in entries {
-        let event = Event::open(entry, head)?;
-        let fault = |code| Fault::new(code, format!("entry {}", entry.seq));
+    for next in events {
+        let (event, head) = next?;
+        let fault = |code| Fault::new(code, format!("entry {}", head.seq));
         check(&mut folded, &event, &mut open_reviews).map_err(fault)?;
-        head = Head { seq: entry.seq, hash: entry.hash };
         Room::evolve(&mut folded.state, &event, head);
         after(&folded, &event).map_err(fault)?;
         if event.fact.payload().is_some() && event.body.is_none() {
-            folded.withheld.push(entry.seq);
+            folded.withheld.push(head.seq);
         }
+        for origin in event.proofs().filter_map(|proof| proof.site.as_ref()).flat_map(|site| &site.origins) {
+            folded.origins.entry(origin.clone()).or_insert(head.seq);
+        }
+        last = head;
     }
     if open_reviews.is_empty() {
         Ok(folded)
     } else {
-        Err(Fault::new("bad_review", format!("entry {}", head.seq)))
+        Err(Fault::new("bad_review", format!("entry {}", last.seq)))
     }
 }
 
