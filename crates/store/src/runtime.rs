@@ -100,7 +100,7 @@ impl Runtime {
             Some(folded) => folded,
             None => {
                 fresh = true;
-                self.load::<A>(stream, Folded::default()).await?
+                self.load::<A>(&slot, stream, Folded::default()).await?
             }
         };
         for attempt in 0..TRIES {
@@ -115,7 +115,7 @@ impl Runtime {
                     return Err(Error::Refused(refusal));
                 }
                 _ => {
-                    at = self.load::<A>(stream, at).await?;
+                    at = self.load::<A>(&slot, stream, at).await?;
                     fresh = true;
                     continue;
                 }
@@ -127,7 +127,12 @@ impl Runtime {
             }
             let (append, next) =
                 prepare::<A>(stream, &at, decision, once.as_ref(), now).map_err(Error::Fault)?;
-            match self.settle(stream, append).await? {
+            slot.expect(Some(next.clone()));
+            let settled = self.settle(stream, append).await;
+            if !matches!(settled, Ok(Settled::Landed)) {
+                slot.expect::<A::State>(None);
+            }
+            match settled? {
                 Settled::Landed => {
                     slot.keep(next.clone());
                     return Ok(Executed { reply: Reply::Fresh(answer), state: next.state, head: next.head });
@@ -136,7 +141,7 @@ impl Runtime {
                     if attempt > 2 {
                         self.step_aside(attempt).await;
                     }
-                    at = self.load::<A>(stream, at).await?;
+                    at = self.load::<A>(&slot, stream, at).await?;
                     fresh = true;
                 }
                 Settled::Repeated(kept) => match &once {
@@ -155,7 +160,7 @@ impl Runtime {
         stream: &StreamId,
     ) -> Result<(Arc<A::State>, Head), Error<A::Refusal>> {
         let slot = self.slots.of(stream);
-        let at = self.load::<A>(stream, slot.folded::<A>().unwrap_or_default()).await?;
+        let at = self.load::<A>(&slot, stream, slot.folded::<A>().unwrap_or_default()).await?;
         slot.keep(at.clone());
         Ok((at.state, at.head))
     }
@@ -165,14 +170,24 @@ impl Runtime {
         self.journal.moved(stream, after).await
     }
 
-    /// Folds what was appended since.
+    /// Folds what was appended since. Most looks find nothing, or what this process has just appended and folded.
     async fn load<A: Aggregate>(
         &self,
+        slot: &Slot,
         stream: &StreamId,
         mut at: Folded<A::State>,
     ) -> Result<Folded<A::State>, Error<A::Refusal>> {
         if stream.kind() != A::KIND {
             return Err(Error::Fault(Fault::new("wrong_kind", stream)));
+        }
+        if at.head != Head::EMPTY {
+            let head = self.journal.head(stream).await?;
+            if head == at.head {
+                return Ok(at);
+            }
+            if let Some(known) = slot.at::<A>(head) {
+                return Ok(known);
+            }
         }
         loop {
             let page = self.journal.read(stream, at.head.seq, PAGE).await?;
@@ -244,7 +259,7 @@ impl Runtime {
         if kept.request != once.request {
             return Err(Error::KeyReused);
         }
-        let at = self.load::<A>(stream, slot.folded::<A>().unwrap_or_default()).await?;
+        let at = self.load::<A>(slot, stream, slot.folded::<A>().unwrap_or_default()).await?;
         slot.keep(at.clone());
         Ok(Executed { reply: Reply::Repeated(kept.response), state: at.state, head: at.head })
     }

@@ -4,7 +4,7 @@ use ledger::{Aggregate, Head, StreamId};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A state and the head it is the fold of.
 pub(crate) struct Folded<S> {
@@ -29,24 +29,55 @@ impl<S: Default> Default for Folded<S> {
 pub(crate) struct Slot {
     /// Held by the command that decides on the stream.
     pub turn: tokio::sync::Mutex<()>,
-    folded: Mutex<Option<(Head, Arc<dyn Any + Send + Sync>)>>,
+    kept: Mutex<Kept>,
     used: AtomicU64,
+}
+
+type State = (Head, Arc<dyn Any + Send + Sync>);
+
+#[derive(Default)]
+struct Kept {
+    newest: Option<State>,
+    /// What the append that is under way makes of it.
+    ahead: Option<State>,
 }
 
 impl Slot {
     pub(crate) fn folded<A: Aggregate>(&self) -> Option<Folded<A::State>> {
-        let folded = self.folded.lock().unwrap_or_else(PoisonError::into_inner);
-        let (head, state) = folded.as_ref()?;
-        state.clone().downcast().ok().map(|state| Folded { head: *head, state })
+        folded::<A>(self.lock().newest.as_ref()?)
     }
 
     /// Keeps the state unless a newer one is kept.
     pub(crate) fn keep<S: Send + Sync + 'static>(&self, at: Folded<S>) {
-        let mut folded = self.folded.lock().unwrap_or_else(PoisonError::into_inner);
-        if folded.as_ref().is_none_or(|(head, _)| head.seq < at.head.seq) {
-            *folded = Some((at.head, at.state));
+        let mut kept = self.lock();
+        if kept.ahead.as_ref().is_some_and(|(head, _)| head.seq <= at.head.seq) {
+            kept.ahead = None;
+        }
+        if kept.newest.as_ref().is_none_or(|(head, _)| head.seq < at.head.seq) {
+            kept.newest = Some((at.head, at.state));
         }
     }
+
+    /// What the stream will be once the append under way has landed; `None`: none is.
+    pub(crate) fn expect<S: Send + Sync + 'static>(&self, next: Option<Folded<S>>) {
+        let next = next.map(|next| -> State { (next.head, next.state) });
+        self.lock().ahead = next;
+    }
+
+    /// The state at a head that the store has, if it is at hand. Equal hashes are equal chains.
+    pub(crate) fn at<A: Aggregate>(&self, head: Head) -> Option<Folded<A::State>> {
+        let kept = self.lock();
+        let mut known = kept.newest.iter().chain(&kept.ahead);
+        folded::<A>(known.find(|(known, _)| *known == head)?)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn folded<A: Aggregate>((head, state): &State) -> Option<Folded<A::State>> {
+    state.clone().downcast().ok().map(|state| Folded { head: *head, state })
 }
 
 pub(crate) struct Slots {

@@ -96,7 +96,7 @@ impl Journal for Sqlite {
 
     async fn head(&self, stream: &StreamId) -> Result<Head, StoreError> {
         let stream = stream.clone();
-        self.readers.run(move |connection| read::head(connection, &stream)).await
+        self.readers.glance(move |connection| read::head(connection, &stream)).await
     }
 
     async fn read(&self, stream: &StreamId, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
@@ -134,7 +134,7 @@ impl Journal for Sqlite {
 
     async fn claim(&self, now: Timestamp, lease: Duration, limit: usize) -> Result<Vec<Claimed>, StoreError> {
         // A look costs no transaction, and most find nothing.
-        if !self.readers.run(move |connection| read::is_due(connection, now)).await? {
+        if !self.readers.glance(move |connection| read::is_due(connection, now)).await? {
             return Ok(Vec::new());
         }
         let key = self.key.clone();
@@ -235,7 +235,7 @@ impl Journal for Sqlite {
 
     async fn grown(&self, after: u64) -> Result<(), StoreError> {
         let mut entries = self.hub.entries();
-        if self.readers.run(poll::last_id).await? > after {
+        if self.readers.glance(poll::last_id).await? > after {
             return Ok(());
         }
         let heard = entries.wait_for(|count| *count > after).await.map(drop);

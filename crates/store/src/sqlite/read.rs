@@ -32,6 +32,22 @@ impl Readers {
         }
     }
 
+    /// Runs what looks at a few pages here and now if a connection is free: changing threads would cost more.
+    pub(super) async fn glance<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        if let Ok(_permit) = self.permits.try_acquire() {
+            let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            if let Some(connection) = idle {
+                let result = work(&connection);
+                self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+                return result;
+            }
+        }
+        self.run(work).await
+    }
+
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
