@@ -14,6 +14,7 @@ use crate::{Amendment, ClaimId, QuestionId, SeatId};
 use canon::Digest;
 use env::Timestamp;
 use ledger::Head;
+use std::sync::Arc;
 
 pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
     state.head = At(at);
@@ -57,8 +58,9 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
         Fact::EnvelopeSent(data) => {
             if let Some(Body::Envelope(recorded)) = body {
                 sent(state, &recorded.envelope, event.at);
+                state.recorded.push(at.seq);
                 if let Some(id) = &recorded.msg_id {
-                    let message = Message { seq: data.seq, input: Some(recorded.input.clone()) };
+                    let message = Message { seq: data.seq, input: Some(Arc::new(recorded.input.clone())) };
                     state.messages.insert((data.seat, id.clone()), message);
                 }
             } else {
@@ -262,7 +264,7 @@ fn sent(state: &mut State, envelope: &Envelope, at: Timestamp) {
             }
         }
     }
-    state.envelopes.push(envelope.clone());
+    state.envelopes.push(Arc::new(envelope.clone()));
     moved_on(state, seat, envelope.status, at);
 }
 

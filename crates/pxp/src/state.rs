@@ -13,6 +13,7 @@ use keys::{PublicKey, SecretHash};
 use ledger::Head;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A room. [`State::default`] is one that was never opened.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,7 +23,10 @@ pub struct State {
     /// The switch of D8 is off: why, and since when.
     pub paused: Option<(String, Timestamp)>,
     pub seats: Vec<Seat>,
-    pub envelopes: Vec<Envelope>,
+    /// Shared between a state and those folded from it.
+    pub envelopes: Vec<Arc<Envelope>>,
+    /// The number of the entry that recorded each of `envelopes`.
+    pub(crate) recorded: Vec<u64>,
     pub claims: Vec<Claim>,
     pub offers: Vec<Offer>,
     pub questions: Vec<Question>,
@@ -288,7 +292,7 @@ pub struct Disclosure {
 pub struct Message {
     pub seq: u64,
     /// `None` where the envelope's body is withheld.
-    pub input: Option<CommittedInput>,
+    pub input: Option<Arc<CommittedInput>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -473,7 +477,7 @@ impl State {
     pub fn flags(&self) -> impl Iterator<Item = (&Envelope, &Flag)> {
         self.envelopes
             .iter()
-            .flat_map(|envelope| envelope.protocol_flags.iter().map(move |flag| (envelope, flag)))
+            .flat_map(|envelope| envelope.protocol_flags.iter().map(move |flag| (envelope.as_ref(), flag)))
     }
 }
 

@@ -170,6 +170,17 @@ pub struct ClauseView {
 
 /// The room as this viewer may see it now. [`Viewer::Nobody`] and share links of another scope see an empty room.
 pub fn room(state: &State, viewer: Viewer, now: Timestamp) -> Result<RoomView, Refusal> {
+    room_since(state, viewer, now, 0)
+}
+
+/// Like [`room`], for a viewer who has seen it when `since` was its last entry: the transcript leaves out what was sent
+/// before, but for envelopes that ask a principal, whose answer may be new.
+pub fn room_since(
+    state: &State,
+    viewer: Viewer,
+    now: Timestamp,
+    since: u64,
+) -> Result<RoomView, Refusal> {
     let opened = state.room.as_ref().ok_or(Refusal::RoomUnknown)?;
     let own = viewer.seat();
     let known = viewer != Viewer::Nobody;
@@ -202,8 +213,9 @@ pub fn room(state: &State, viewer: Viewer, now: Timestamp) -> Result<RoomView, R
         transcript: state
             .envelopes
             .iter()
-            .filter(|_| reads)
-            .map(|envelope| line::envelope(state, envelope, own))
+            .zip(&state.recorded)
+            .filter(|(envelope, recorded)| reads && (**recorded > since || envelope.escalation.is_some()))
+            .map(|(envelope, _)| line::envelope(state, envelope, own))
             .collect(),
         claims_to_review: to_review.into_iter().map(|claim| line::claim(state, claim)).collect(),
         unverified_assumptions: claims.iter().filter(|claim| reads && !claim.verified).cloned().collect(),

@@ -41,7 +41,7 @@ pub(crate) fn send(draft: &mut Draft<'_>, send: &Send) -> Result<Reply, Refusal>
         Some(question) => escalate(draft, seat, question, &applied)?,
         None => advance(draft, &applied)?,
     }
-    Ok(Reply::Sent(reply(&draft.state, draft.state.envelopes.last(), false)?))
+    Ok(Reply::Sent(reply(&draft.state, draft.state.envelopes.last().map(AsRef::as_ref), false)?))
 }
 
 struct Asking {
@@ -78,10 +78,10 @@ fn repeated(state: &State, send: &Send, id: &str) -> Result<Option<Sent>, Refusa
     let asked = state.questions.iter().find(|question| question.seq == message.seq);
     let salt = asked.and_then(|question| question.body.as_ref()).map(|body| body.salt);
     let again = CommittedInput::of(&send.envelope, &salt.unwrap_or(Salt::from_bytes([0; 32])))?;
-    if message.input.as_ref() != Some(&again) {
+    if message.input.as_deref() != Some(&again) {
         return Err(Refusal::IdempotencyConflict);
     }
-    let envelope = state.envelopes.iter().find(|envelope| envelope.seq == message.seq);
+    let envelope = state.envelopes.iter().map(AsRef::as_ref).find(|envelope: &&Envelope| envelope.seq == message.seq);
     reply(state, envelope, true).map(Some)
 }
 
@@ -259,7 +259,7 @@ fn advance(draft: &mut Draft<'_>, applied: &Applied) -> Result<(), Refusal> {
 
 fn reply(state: &State, envelope: Option<&Envelope>, replayed: bool) -> Result<Sent, Refusal> {
     let envelope = envelope.ok_or_else(|| Refusal::Bug("an envelope was not recorded".to_owned()))?;
-    debug_assert!(state.envelopes.contains(envelope));
+    debug_assert!(state.envelopes.iter().any(|known| known.as_ref() == envelope));
     Ok(Sent {
         seq: envelope.seq,
         status: envelope.status,

@@ -339,6 +339,27 @@ fn an_answer_is_an_amendment_and_a_stated_claim() {
 }
 
 #[test]
+fn w19_a_view_since_another_leaves_out_what_was_seen_but_for_what_was_asked() {
+    let mut table = Table::sealed();
+    table.send(A, say("hello")).unwrap();
+    table.send(b(), escalate("May I?", &[])).unwrap();
+    let since = table.state.head().seq;
+    table.answer(b(), ruling("q1", Ruling::Allow, &[])).unwrap();
+    table.send(b(), say("welcome")).unwrap();
+    let check = |since: u64, expected: &[u64]| {
+        let view = view::room_since(&table.state, Viewer::Seat(A), table.now(), since).unwrap();
+        let found: Vec<u64> = view.transcript.iter().map(|envelope| envelope.seq).collect();
+        assert_eq!(found, expected, "since {since}");
+        let whole = view::room(&table.state, Viewer::Seat(A), table.now()).unwrap();
+        assert_eq!(view::RoomView { transcript: whole.transcript.clone(), ..view }, whole);
+    };
+    check(0, &[1, 2, 3]);
+    check(since, &[2, 3]);
+    check(table.state.head().seq, &[2]);
+    check(u64::MAX, &[2]);
+}
+
+#[test]
 fn w11_w12_words_of_questions_and_answers_are_private_and_unguessable() {
     let mut table = Table::sealed();
     table.send(A, escalate("May I go up to the moon?", &[])).unwrap();
