@@ -2,6 +2,7 @@
 //! before these have passed.
 
 use crate::limits::{bucket, client};
+use crate::parking::Parked;
 use crate::{App, Config, Error};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
@@ -102,11 +103,20 @@ pub async fn enter(State(app): State<App>, mut request: Request, next: Next) -> 
 
 /// The same strict headers on every response; a handler that set one of its own keeps it.
 pub async fn leave(State(app): State<App>, request: Request, next: Next) -> Response {
+    let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let mut response = next.run(request).await;
+    // A parked request's answer passes here by itself, later.
+    if response.extensions().get::<Parked>().is_none() {
+        dress(&app, writes, &mut response);
+    }
+    response
+}
+
+/// What [`leave`] does to an answer.
+pub(crate) fn dress(app: &App, writes: bool, response: &mut Response) {
     const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
         font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; form-action 'self'; \
         base-uri 'none'; frame-ancestors 'none'";
-    let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    let mut response = next.run(request).await;
     metrics::counter!("countersign_http_responses_total", "status" => response.status().as_str().to_owned())
         .increment(1);
     let headers = response.headers_mut();
@@ -126,7 +136,6 @@ pub async fn leave(State(app): State<App>, request: Request, next: Next) -> Resp
     if writes || response.status() != StatusCode::OK {
         response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     }
-    response
 }
 
 fn own_buffers(request: &mut Request) {

@@ -15,6 +15,7 @@ mod limits;
 pub mod mcp;
 mod once;
 mod opening;
+mod parking;
 mod people;
 pub mod problem;
 mod proxy;

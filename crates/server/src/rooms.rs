@@ -17,6 +17,7 @@ use pxp::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A seat taken.
 #[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
@@ -296,45 +297,52 @@ impl App {
         Ok(Standpoint { room: room.clone(), actor, seat: own })
     }
 
-    /// Waits until the caller has something to do: their card, their turn, the end. With `since`, the number of the last
-    /// entry they have seen, a question to their principal wakes them once and not again. Gives whether time ran out.
-    pub(crate) async fn park(
+    /// Whether the caller has something to do (their card, their turn, the end): `None`, or the wait for it. With `since`,
+    /// the number of the last entry they have seen, a question to their principal wakes them once and not again.
+    pub(crate) async fn await_turn(
         &self,
         headers: &http::HeaderMap,
         link: Option<&str>,
         since: Option<u64>,
         seconds: Option<u64>,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<Turn>, Error> {
         let link = Link::parse(&self.config().public_url, link.unwrap_or_default())?;
         let caller = self.authenticate(headers, Some(&link)).await?;
-        let at = self.standpoint(&caller, &link.room, None).await?;
-        let seat = at.seat()?;
-        self.wait_until(&link.room, seconds, |state, head| ready(state, seat, head.seq, since)).await
+        let seat = self.standpoint(&caller, &link.room, None).await?.seat()?;
+        let (state, head) = self.room_state(&link.room).await?;
+        if ready(&state, seat, head.seq, since) {
+            return Ok(None);
+        }
+        let stream = room_stream(&link.room)?;
+        Ok(Some(Turn { app: self.clone(), stream, seat, since, end: self.end_of_wait(seconds) }))
     }
 
     /// Waits until the room has moved beyond `since`. Gives whether time ran out.
     pub async fn wait_moved(&self, room: &RoomId, since: u64, seconds: Option<u64>) -> Result<bool, Error> {
-        self.wait_until(room, seconds, |_, head| head.seq > since).await
+        let end = self.end_of_wait(seconds);
+        self.wait_until(&room_stream(room)?, end, |_, head| head.seq > since).await
+    }
+
+    fn end_of_wait(&self, seconds: Option<u64>) -> Instant {
+        let longest = self.config().limits.wait_seconds;
+        let seconds = seconds.filter(|seconds| *seconds > 0).unwrap_or(20).min(longest);
+        Instant::now() + Duration::from_secs(seconds)
     }
 
     async fn wait_until(
         &self,
-        room: &RoomId,
-        seconds: Option<u64>,
+        stream: &StreamId,
+        end: Instant,
         enough: impl Fn(&State, Head) -> bool,
     ) -> Result<bool, Error> {
-        let longest = self.config().limits.wait_seconds;
-        let seconds = seconds.filter(|seconds| *seconds > 0).unwrap_or(20).min(longest);
-        let stream = room_stream(room)?;
-        let end = tokio::time::Instant::now() + Duration::from_secs(seconds);
         loop {
-            let (state, head) = self.runtime().state::<Room>(&stream).await?;
+            let (state, head) = self.runtime().state::<Room>(stream).await?;
             if enough(&state, head) {
                 return Ok(false);
             }
             drop(state);
             tokio::select! {
-                moved = self.runtime().moved(&stream, head.seq) => { moved?; }
+                moved = self.runtime().moved(stream, head.seq) => { moved?; }
                 () = tokio::time::sleep_until(end) => return Ok(true),
                 () = self.stopping().cancelled() => return Ok(true),
             }
@@ -431,6 +439,23 @@ impl App {
             code: "not_permitted",
             text: "only the seat's person may stop a room".to_owned(),
         }))
+    }
+}
+
+/// A seat that waits for its turn.
+pub(crate) struct Turn {
+    app: App,
+    stream: StreamId,
+    seat: SeatId,
+    since: Option<u64>,
+    end: Instant,
+}
+
+impl Turn {
+    /// Gives whether time ran out.
+    pub(crate) async fn wait(self) -> Result<bool, Error> {
+        let Self { app, stream, seat, since, end } = self;
+        app.wait_until(&stream, end, |state, head| ready(state, seat, head.seq, since)).await
     }
 }
 

@@ -1,16 +1,19 @@
-//! Connections. HTTP/1.1 straight on hyper: a parked request costs little beside its connection.
+//! Connections. HTTP/1.1 straight on hyper, as long as there is something to do; a request that waits is taken out of it.
 
 use crate::App;
+use crate::guard::dress;
+use crate::parking::{Exit, Manner, Parked, Socket, Wait};
 use crate::router::guarded;
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::ConnectInfo;
+use axum::response::Response;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use std::convert::Infallible;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioTimer;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -60,7 +63,7 @@ async fn accept(app: &App, router: Router, listener: TcpListener, shutdown: impl
         };
         match accepted {
             Ok((stream, peer)) => {
-                let connection = connection(router.clone(), stream, peer, stop.clone());
+                let connection = connection(app.clone(), router.clone(), stream, peer, stop.clone());
                 tasks.spawn(async move {
                     connection.await;
                     drop(place);
@@ -81,30 +84,114 @@ async fn accept(app: &App, router: Router, listener: TcpListener, shutdown: impl
     }
 }
 
-async fn connection(router: Router, stream: TcpStream, peer: SocketAddr, stop: CancellationToken) {
+async fn connection(app: App, router: Router, stream: TcpStream, peer: SocketAddr, stop: CancellationToken) {
     // Small answers must not wait for an acknowledgement.
     let _ = stream.set_nodelay(true);
-    let service = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let router = router.clone();
+    let mut next = Next { before: Bytes::new(), stream, answer: None };
+    // Boxed, so that what a connection needs while it serves is gone while it waits.
+    while let Some(Left { unread, stream, wait }) = Box::pin(exchange(&router, next, peer, &stop)).await {
+        next = match wait {
+            Some((manner, wait)) => {
+                let mut answer = wait.await;
+                dress(&app, true, &mut answer);
+                Next { before: [manner.again(), &unread].concat().into(), stream, answer: Some(answer) }
+            }
+            None => {
+                let spoken = tokio::select! {
+                    spoken = tokio::time::timeout(HEADERS, stream.readable()) => spoken,
+                    () = stop.cancelled() => return,
+                };
+                if !matches!(spoken, Ok(Ok(()))) {
+                    return;
+                }
+                Next { before: unread, stream, answer: None }
+            }
+        };
+    }
+}
+
+/// A connection that is to be served on.
+struct Next {
+    /// What was read of it already.
+    before: Bytes,
+    stream: TcpStream,
+    /// The answer to the first request.
+    answer: Option<Response>,
+}
+
+/// A connection that needs no buffers for now.
+struct Left {
+    unread: Bytes,
+    stream: TcpStream,
+    /// The answer its client waits for; `None`: the client has all its answers.
+    wait: Option<(Manner, Wait)>,
+}
+
+/// Serves requests until the connection ends (`None`), one of them waits, or there is none.
+async fn exchange(router: &Router, next: Next, peer: SocketAddr, stop: &CancellationToken) -> Option<Left> {
+    let exit = Exit::default();
+    let (answer, parked) = (Mutex::new(next.answer), Mutex::new(None));
+    let service = service_fn(|request: hyper::Request<hyper::body::Incoming>| {
+        let (answer, parked) = (locked(&answer).take(), &parked);
+        let manner = Manner::of(request.version(), request.headers());
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        async move { Ok::<_, Infallible>(router.oneshot(request).await.unwrap_or_else(|never| match never {})) }
+        request.extensions_mut().insert(exit.clone());
+        let (router, exit) = (router.clone(), exit.clone());
+        async move {
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            exit.asked(true);
+            let mut response = router.oneshot(request).await.unwrap_or_else(|never| match never {});
+            exit.asked(false);
+            match response.extensions_mut().remove::<Parked>() {
+                None => Ok(response),
+                Some(wait) => {
+                    *locked(parked) = wait.take().map(|wait| (manner, wait));
+                    // Failing is how a service gets the connection back unanswered.
+                    Err(Set)
+                }
+            }
+        }
     });
-    let connection = http1::Builder::new()
+    let socket = Socket::new(next.before, next.stream, exit.clone());
+    let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS)
         // Else each waiting connection holds a buffer to see its client leave; a wait is over soon in any case.
         .half_close(true)
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
+        // The answer to a wait that ended because the server stops says that the connection ends.
+        .keep_alive(!stop.is_cancelled())
+        .serve_connection(socket, service);
     let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
+        // First, so that an answer that is ready goes out although the server stops.
+        biased;
+        ended = &mut connection => ended,
         () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            Pin::new(&mut connection).graceful_shutdown();
+            (&mut connection).await
         }
     };
+    let wait = locked(&parked).take();
+    if wait.is_some() || (exit.is_at_rest() && !stop.is_cancelled()) {
+        let parts = connection.into_parts();
+        let (before, stream) = parts.io.into_inner();
+        // In memory of their own: the connection's buffer goes.
+        let unread = Bytes::from([parts.read_buf, before].concat());
+        return Some(Left { unread, stream, wait });
+    }
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
     }
+    None
+}
+
+/// The request has been set aside.
+#[derive(Debug, thiserror::Error)]
+#[error("the request waits elsewhere")]
+struct Set;
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

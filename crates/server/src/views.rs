@@ -104,9 +104,20 @@ impl From<Sent> for SentView {
 impl App {
     /// The room as the caller may see it now.
     pub async fn view_room(&self, caller: &Caller, room: &RoomId) -> Result<RoomView, Error> {
+        self.view_room_since(caller, room, 0).await
+    }
+
+    /// Like [`App::view_room`], for a caller who has seen the room when `since` was its last entry: the transcript
+    /// leaves out what was sent before (see [`view::room_since`]).
+    pub async fn view_room_since(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        since: u64,
+    ) -> Result<RoomView, Error> {
         let viewer = self.viewer(caller, room).await?;
         let (state, _) = self.room_state(room).await?;
-        self.spell_view(&state, viewer, room)
+        self.spell_view(&state, viewer, room, since)
     }
 
     /// The brief, once there is one and the caller may read it.
@@ -202,7 +213,7 @@ impl App {
             }
         }
         let now_at = if seen >= head.seq {
-            let mut view = self.spell_view(&state, viewer, room)?;
+            let mut view = self.spell_view(&state, viewer, room, u64::MAX)?;
             // Told as events already.
             view.room.transcript.clear();
             Some(spell(&view)?)
@@ -226,8 +237,14 @@ impl App {
         })
     }
 
-    fn spell_view(&self, state: &Arc<State>, viewer: Viewer, room: &RoomId) -> Result<RoomView, Error> {
-        let view = view::room(state, viewer, self.now()).map_err(|error| Error::of(&error))?;
+    fn spell_view(
+        &self,
+        state: &Arc<State>,
+        viewer: Viewer,
+        room: &RoomId,
+        since: u64,
+    ) -> Result<RoomView, Error> {
+        let view = view::room_since(state, viewer, self.now(), since).map_err(|error| Error::of(&error))?;
         Ok(RoomView {
             since: view.version,
             web_view: self.config().link(&format!("/room/{room}")),

@@ -1,16 +1,20 @@
-//! What an MCP request meets before the SDK: size, strict JSON, batches of the older revisions, and the place where a
-//! wait for a turn is parked. Parked here it costs a body and its headers; inside the SDK it would cost a service each.
+//! What an MCP request meets before the SDK: size, strict JSON, batches of the older revisions, plain tool calls, and the
+//! place where a wait for a turn is parked. Parked here it costs a body and a few headers; inside the SDK it would cost a
+//! service each.
 
-use super::handler::Waited;
+use super::direct::Call;
+use super::handler::{self, Handler, Waited};
 use super::label;
+use crate::guard::ClientAddress;
 use crate::once::read;
+use crate::parking::{Exit, Wait, kept};
 use crate::{App, Error};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use canon::Value;
 use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, Uri, header};
 use ledger::Coded;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -64,8 +68,9 @@ pub(crate) async fn handle(State((app, sdk)): State<(App, Sdk)>, request: Reques
         return response;
     };
     accept_json(&mut parts);
+    let exit = parts.extensions.remove::<Exit>();
     match sort(&body) {
-        Ok(Sorted::One(kind)) => one(app, sdk, parts, body, kind).await,
+        Ok(Sorted::One(kind)) => one(app, sdk, parts, body, kind, exit).await,
         Ok(Sorted::Many(messages)) => Box::pin(many(app, sdk, &parts, messages)).await,
         Err(refusal) => *refusal,
     }
@@ -91,25 +96,14 @@ fn sort(body: &[u8]) -> Result<Sorted, Box<Response>> {
     Ok(Sorted::Many(kinds.into_iter().zip(bodies).collect()))
 }
 
-/// Forwards one message; a wait is waited for first, and the tool then answers at once.
-async fn one(app: App, sdk: Sdk, mut parts: Parts, body: Bytes, kind: Kind) -> Response {
-    let mut answering = None;
+/// Answers one message; a wait is waited for first, outside its connection if it has an `exit`.
+async fn one(app: App, sdk: Sdk, parts: Parts, body: Bytes, kind: Kind, exit: Option<Exit>) -> Response {
     let label = match kind {
-        Kind::Wait { link, since, seconds } => {
-            // What is wrong with the wait, the tool itself says.
-            if let Ok(timed_out) = app.park(&parts.headers, link.as_deref(), since, seconds).await {
-                parts.extensions.insert(Waited { timed_out });
-                // Thousands of waits may end at once, and each answer takes a service of its own.
-                answering = ANSWERS.acquire().await.ok();
-            }
-            None
-        }
+        Kind::Wait(wait) => return later(app, sdk, parts, body, wait, exit).await,
         Kind::Initialize { client } => Some(client),
         Kind::Other => None,
     };
-    let Ok(answer) = sdk.oneshot(Request::from_parts(parts, Body::from(body))).await;
-    let mut response = answer.map(Body::new);
-    drop(answering);
+    let mut response = now(&app, sdk, parts, body).await;
     if let Some(client) = label
         && response.status().is_success()
         && let Ok(session) = HeaderValue::from_str(&label::session(&mut app.env(), client.as_deref()))
@@ -119,12 +113,64 @@ async fn one(app: App, sdk: Sdk, mut parts: Parts, body: Bytes, kind: Kind) -> R
     response
 }
 
+/// Waits for the turn, and answers. Meanwhile the request is no more than what its answer needs. It leaves its connection
+/// before the room is looked at: when thousands come at once, that takes its time.
+async fn later(
+    app: App,
+    sdk: Sdk,
+    parts: Parts,
+    body: Bytes,
+    AskedWait { link, since, seconds }: AskedWait,
+    exit: Option<Exit>,
+) -> Response {
+    let address = parts.extensions.get::<ClientAddress>().copied();
+    let headers = kept(&parts);
+    drop(parts);
+    let wait: Wait = Box::pin(async move {
+        // Boxed, each of them, so that no state but the wait's own is part of what waits.
+        let turn = Box::pin(app.await_turn(&headers, link.as_deref(), since, seconds)).await;
+        let ended = match turn {
+            Ok(Some(turn)) => turn.wait().await,
+            Ok(None) => Ok(false),
+            Err(error) => Err(error),
+        };
+        let (mut parts, ()) = http::Request::new(()).into_parts();
+        (parts.method, parts.uri, parts.headers) = (Method::POST, Uri::from_static("/mcp"), headers);
+        if let Some(address) = address {
+            parts.extensions.insert(address);
+        }
+        // What is wrong with the wait, the tool itself says.
+        if let Ok(timed_out) = ended {
+            parts.extensions.insert(Waited { timed_out });
+        }
+        // Thousands of waits may end at once, and an answer is much larger than a wait.
+        let _answering = ANSWERS.acquire().await.ok();
+        Box::pin(now(&app, sdk, parts, body)).await
+    });
+    match exit {
+        Some(exit) => match exit.park(wait) {
+            Ok(response) => response,
+            Err(wait) => wait.await,
+        },
+        None => wait.await,
+    }
+}
+
+/// Answers one message at once: a plain call itself, anything else through the SDK.
+async fn now(app: &App, sdk: Sdk, parts: Parts, body: Bytes) -> Response {
+    if let Some(call) = Call::read(&parts.headers, &body) {
+        return call.answer(&Handler::new(app.clone()), &handler::Request::of(Some(&parts))).await;
+    }
+    let Ok(answer) = sdk.oneshot(Request::from_parts(parts, Body::from(body))).await;
+    answer.map(Body::new)
+}
+
 /// A batch of the revisions that have them (2025-03-26 and older): answers in order, none for notifications.
 async fn many(app: App, sdk: Sdk, parts: &Parts, messages: Vec<(Kind, Bytes)>) -> Response {
     let answers = messages.into_iter().map(|(kind, body)| {
         let (app, sdk, parts) = (app.clone(), sdk.clone(), parts.clone());
         async move {
-            let response = one(app, sdk, parts, body, kind).await;
+            let response = one(app, sdk, parts, body, kind, None).await;
             axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap_or_default()
         }
     });
@@ -135,15 +181,23 @@ async fn many(app: App, sdk: Sdk, parts: &Parts, messages: Vec<(Kind, Bytes)>) -
         return StatusCode::ACCEPTED.into_response();
     }
     let body = [b"[".as_slice(), &answers.join(b",".as_slice()), b"]"].concat();
-    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+    json_response(body)
 }
 
 /// What a message is, as far as the front needs to know.
 #[derive(Debug, PartialEq)]
 enum Kind {
-    Wait { link: Option<String>, since: Option<u64>, seconds: Option<u64> },
+    Wait(AskedWait),
     Initialize { client: Option<String> },
     Other,
+}
+
+/// What a call of `wait_for_turn` asks for, as far as it can be read.
+#[derive(Debug, PartialEq)]
+struct AskedWait {
+    link: Option<String>,
+    since: Option<u64>,
+    seconds: Option<u64>,
 }
 
 impl Kind {
@@ -169,11 +223,11 @@ impl Kind {
             "tools/call" if member("name").and_then(Value::as_str) == Some("wait_for_turn") => {
                 let arguments = member("arguments").and_then(Value::as_object);
                 let argument = |name: &str| arguments.and_then(|arguments| arguments.get(name));
-                Some(Self::Wait {
+                Some(Self::Wait(AskedWait {
                     link: text(argument("link")),
                     since: argument("since").and_then(Value::as_u64),
                     seconds: argument("timeout_seconds").and_then(Value::as_u64),
-                })
+                }))
             }
             _ => Some(Self::Other),
         }
@@ -195,6 +249,10 @@ impl Fault {
 /// Answers are JSON whatever a client says it accepts, so clients that do not list both media types are served too.
 fn accept_json(parts: &mut Parts) {
     parts.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+}
+
+pub(crate) fn json_response(body: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body.into()).into_response()
 }
 
 /// The sentence of an error for a tool result, logged if it is ours.
@@ -226,7 +284,7 @@ mod tests {
         );
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait_for_turn","arguments":{"link":"l","since":3}}}"#,
-            Some(Kind::Wait { link: Some("l".to_owned()), since: Some(3), seconds: None }),
+            Some(Kind::Wait(AskedWait { link: Some("l".to_owned()), since: Some(3), seconds: None })),
         );
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_room","arguments":{"link":"l"}}}"#,

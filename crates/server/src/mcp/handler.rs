@@ -20,7 +20,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A wait that the front has already waited.
@@ -46,7 +46,13 @@ impl Handler {
         Self { app }
     }
 
-    async fn call(&self, name: &str, arguments: JsonObject, parts: &Request) -> Result<Value, Error> {
+    /// Runs a tool. Gives its structured content, as JSON.
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        parts: &Request,
+    ) -> Result<String, Error> {
         match name {
             "create_room" => self.create_room(read(arguments)?, parts).await,
             "join_room" => self.join_room(read(arguments)?, parts).await,
@@ -92,7 +98,7 @@ impl Handler {
         }
     }
 
-    async fn create_room(&self, given: tools::CreateRoom, parts: &Request) -> Result<Value, Error> {
+    async fn create_room(&self, given: tools::CreateRoom, parts: &Request) -> Result<String, Error> {
         let caller = match self.app.authenticate(&parts.headers, None).await {
             Err(Error::Unauthenticated) => {
                 return Err(Error::Refused {
@@ -139,7 +145,7 @@ impl Handler {
         spell(&created)
     }
 
-    async fn join_room(&self, given: tools::JoinRoom, parts: &Request) -> Result<Value, Error> {
+    async fn join_room(&self, given: tools::JoinRoom, parts: &Request) -> Result<String, Error> {
         let at = self.enter(&given.link, parts).await?;
         let agent = given.agent_name.or_else(|| label::of(&parts.headers));
         let joined = self.app.join_room(&at.caller, &at.link.room, agent, given.key, None).await?;
@@ -151,18 +157,24 @@ impl Handler {
         spell(&tools::JoinedRoom { your_link: joined.your_link, principal_link: joined.principal_link, room })
     }
 
-    async fn wait_for_turn(&self, given: tools::WaitForTurn, parts: &Request) -> Result<Value, Error> {
+    async fn wait_for_turn(&self, given: tools::WaitForTurn, parts: &Request) -> Result<String, Error> {
         let timed_out = match parts.waited {
             Some(waited) => waited.timed_out,
             None => {
-                self.app.park(&parts.headers, Some(&given.link), given.since, given.timeout_seconds).await?
+                let (headers, link) = (&parts.headers, Some(given.link.as_str()));
+                match self.app.await_turn(headers, link, given.since, given.timeout_seconds).await? {
+                    Some(turn) => turn.wait().await?,
+                    None => false,
+                }
             }
         };
         let at = self.enter(&given.link, parts).await?;
-        spell(&tools::Waited { timed_out, room: self.see(&at).await? })
+        let since = given.since.unwrap_or_default();
+        let room = self.app.view_room_since(&at.caller, &at.link.room, since).await?;
+        spell(&tools::Waited { timed_out, room })
     }
 
-    async fn send_envelope(&self, given: tools::SendEnvelope, parts: &Request) -> Result<Value, Error> {
+    async fn send_envelope(&self, given: tools::SendEnvelope, parts: &Request) -> Result<String, Error> {
         let at = self.enter(&given.link, parts).await?;
         let envelope = EnvelopeInput {
             message: given.message,
@@ -184,7 +196,7 @@ impl Handler {
         &self,
         given: tools::AnswerEscalation,
         parts: &Request,
-    ) -> Result<Value, Error> {
+    ) -> Result<String, Error> {
         let at = self.enter(&given.link, parts).await?;
         let answer = AnswerInput {
             question_id: given.question_id,
@@ -205,7 +217,7 @@ impl Handler {
         spell(&tools::Answered { outcome, room: self.see(&at).await? })
     }
 
-    async fn confirm_claim(&self, given: tools::ConfirmClaim, parts: &Request) -> Result<Value, Error> {
+    async fn confirm_claim(&self, given: tools::ConfirmClaim, parts: &Request) -> Result<String, Error> {
         let at = self.enter(&given.link, parts).await?;
         let matter = Matter::Claim { claim: given.claim_id, accept: given.accept };
         let (nonce, evidence) = (self.app.env().secret(), EvidenceInput::Session {});
@@ -259,10 +271,10 @@ impl ServerHandler for Handler {
         let parts = Request::of(context.extensions.get::<Parts>());
         let arguments = request.arguments.unwrap_or_default();
         let result = match self.call(&request.name, arguments, &parts).await {
-            Ok(value) => {
-                let text = serde_json::to_string(&value).unwrap_or_default();
+            Ok(text) => {
+                let content = serde_json::from_str(&text).ok();
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-                result.structured_content = Some(value);
+                result.structured_content = content;
                 result
             }
             Err(error) => refused(&error),
@@ -272,14 +284,14 @@ impl ServerHandler for Handler {
 }
 
 /// What a tool needs of the HTTP request around it.
-struct Request {
+pub(crate) struct Request {
     headers: HeaderMap,
     address: IpAddr,
     waited: Option<Waited>,
 }
 
 impl Request {
-    fn of(parts: Option<&Parts>) -> Self {
+    pub(crate) fn of(parts: Option<&Parts>) -> Self {
         let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         match parts {
             None => Self { headers: HeaderMap::new(), address: unknown, waited: None },
@@ -303,11 +315,12 @@ fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Error> {
     Ok(canon::from_slice(&bytes)?)
 }
 
-fn spell<T: Serialize>(value: &T) -> Result<Value, Error> {
-    serde_json::to_value(value).map_err(|error| Error::Bug(error.to_string()))
+fn spell<T: Serialize>(value: &T) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Bug(error.to_string()))
 }
 
-fn refused(error: &Error) -> CallToolResult {
+/// The result that says why a tool did nothing.
+pub(crate) fn refused(error: &Error) -> CallToolResult {
     let mut details = serde_json::Map::new();
     if let Some(place) = error.place() {
         details.insert("place".to_owned(), place.into());

@@ -101,7 +101,7 @@ pub(crate) struct WaitForTurn {
     /// 1 to 25; 20 if absent.
     #[serde(default)]
     pub timeout_seconds: Option<u64>,
-    /// `since` of the last view you have seen.
+    /// `since` of the last view you have seen. The transcript then leaves out what you have seen.
     #[serde(default)]
     pub since: Option<u64>,
 }

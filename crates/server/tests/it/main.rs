@@ -15,3 +15,4 @@ mod once;
 mod people;
 mod proxies;
 mod support;
+mod waiting;

@@ -275,6 +275,36 @@ async fn a_batch_of_the_older_generation_is_answered_in_order() {
 }
 
 #[tokio::test]
+async fn a_plain_call_is_answered_as_the_sdk_answers_it() {
+    let server = Server::start().await;
+    let both = server.negotiating().await;
+    let link = format!("/room/{}#t={}", both.room, both.b);
+    for (tool, arguments) in [
+        ("get_room", json!({ "link": link })),
+        ("get_room", json!({ "link": link, "extra": 1 })),
+        ("get_room", json!({ "link": "/room/nowhere#t=x" })),
+        ("get_brief", json!({ "link": link })),
+        ("wait_for_turn", json!({ "link": link, "timeout_seconds": 1 })),
+        ("wait_for_turn", json!({ "link": link, "timeout_seconds": "long" })),
+    ] {
+        let answer = async |params: Value| {
+            let message = json!({ "jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": params });
+            let response = raw(&server, None, &message).await;
+            let kind = response.headers()["content-type"].clone();
+            let (status, text) = (response.status(), response.text().await.unwrap());
+            let body: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{status} {text}"));
+            (status, kind, body)
+        };
+        let plain = answer(json!({ "name": tool, "arguments": arguments })).await;
+        // What the server does not know, it leaves to the SDK.
+        let meta = json!({ "example.com/trace": 1 });
+        let through = answer(json!({ "name": tool, "arguments": arguments, "_meta": meta })).await;
+        assert!(plain.2["result"]["structuredContent"].is_object(), "{}", plain.2);
+        assert_eq!(plain, through, "{tool} {arguments}");
+    }
+}
+
+#[tokio::test]
 async fn a_relayed_answer_and_a_withdrawal() {
     let server = Server::start().await;
     let agent = Modern::connect(&server).await;

@@ -80,6 +80,11 @@ impl Server {
         Self { app, at, http: reqwest::Client::new(), stop: Some(stop), task, _folder: None }
     }
 
+    /// Tells it to stop. It lets open requests finish.
+    pub fn stop(&mut self) {
+        let _ = self.stop.take().map(|stop| stop.send(()));
+    }
+
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.at)
     }
