@@ -113,6 +113,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_an_append_makes_of_a_state_is_at_hand_once_it_is_stored() {
+        use testkit::tally::{Tally, Total};
+        let head = |seq: u64, byte: u8| Head { seq, hash: canon::Digest::from_bytes([byte; 32]) };
+        let total =
+            |sum: u64, head: Head| Folded { head, state: Arc::new(Total { sum, ..Total::default() }) };
+        let found = |slot: &Slot, at: Head| slot.at::<Tally>(at).map(|folded| folded.state.sum);
+        let slot = Slot::default();
+        slot.keep(total(1, head(1, 1)));
+        slot.expect(Some(total(2, head(2, 2))));
+        assert_eq!(slot.folded::<Tally>().unwrap().state.sum, 1);
+        assert_eq!(found(&slot, head(2, 2)), Some(2));
+        assert_eq!(found(&slot, head(2, 3)), None, "another's entry in its place");
+        slot.keep(total(3, head(3, 3)));
+        assert_eq!((found(&slot, head(2, 2)), found(&slot, head(3, 3))), (None, Some(3)));
+        slot.expect(Some(total(4, head(4, 4))));
+        slot.expect::<Total>(None);
+        assert_eq!(found(&slot, head(4, 4)), None);
+    }
+
+    #[test]
     fn the_oldest_go_and_those_in_use_stay() {
         let slots = Slots::new(16);
         let stream = |n: usize| StreamId::new("room", &n.to_string()).unwrap();

@@ -43,7 +43,7 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(BUSY).map_err(failed)?;
-    connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -16384;").map_err(failed)?;
+    connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -2048;").map_err(failed)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }
