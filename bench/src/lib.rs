@@ -3,6 +3,10 @@
 pub mod disk;
 pub mod house;
 
+/// The binary's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What a benchmark gives: its bar is met, or why not.
 pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 

@@ -12,6 +12,10 @@ use cli::{Cli, Command};
 use commands::Failure;
 use std::process::ExitCode;
 
+/// Gives back what many short answers used: the system's keeps it between the small things that last.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = Cli::parse();
     log_to_stderr();
