@@ -175,12 +175,7 @@ pub fn room(state: &State, viewer: Viewer, now: Timestamp) -> Result<RoomView, R
 
 /// Like [`room`], for a viewer who has seen it when `since` was its last entry: the transcript leaves out what was sent
 /// before, but for envelopes that ask a principal, whose answer may be new.
-pub fn room_since(
-    state: &State,
-    viewer: Viewer,
-    now: Timestamp,
-    since: u64,
-) -> Result<RoomView, Refusal> {
+pub fn room_since(state: &State, viewer: Viewer, now: Timestamp, since: u64) -> Result<RoomView, Refusal> {
     let opened = state.room.as_ref().ok_or(Refusal::RoomUnknown)?;
     let own = viewer.seat();
     let known = viewer != Viewer::Nobody;

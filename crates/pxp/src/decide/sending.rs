@@ -81,7 +81,8 @@ fn repeated(state: &State, send: &Send, id: &str) -> Result<Option<Sent>, Refusa
     if message.input.as_deref() != Some(&again) {
         return Err(Refusal::IdempotencyConflict);
     }
-    let envelope = state.envelopes.iter().map(AsRef::as_ref).find(|envelope: &&Envelope| envelope.seq == message.seq);
+    let envelope =
+        state.envelopes.iter().map(AsRef::as_ref).find(|envelope: &&Envelope| envelope.seq == message.seq);
     reply(state, envelope, true).map(Some)
 }
 
