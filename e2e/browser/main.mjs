@@ -2,6 +2,7 @@
 /** First start to verified file, at the width of a phone and of a desk; then once more with scripts off. */
 
 import { readFile } from 'node:fs/promises';
+import { pushing } from './push.mjs';
 import { check, launch, same, serve, shot, sound, tally, tool, window } from './support.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -17,6 +18,7 @@ const CARD_B = {
 const browser = await launch();
 try {
   for (const width of [390, 1280]) await play(width);
+  for (const width of [390, 1280]) await pushing(browser, width);
   await withoutScripts();
 } finally {
   await browser.close();

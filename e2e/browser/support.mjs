@@ -39,8 +39,11 @@ export function tally() {
   return failed === 0;
 }
 
-/** A fresh server on loopback. Gives its address and the first owner's link. */
-export async function serve() {
+/**
+ * A fresh server on loopback. Gives its address and the first owner's link.
+ * @param {string[]} [more] further lines of its configuration
+ */
+export async function serve(more = []) {
   const port = await freePort();
   const data = await mkdtemp(join(tmpdir(), 'countersign-browser-'));
   const url = `http://localhost:${port}`;
@@ -50,6 +53,7 @@ export async function serve() {
     `data = "${join(data, 'data')}"`,
     '[server]',
     `public_url = "${url}"`,
+    ...more,
   ].join('\n'));
   const child = spawn(process.env['COUNTERSIGN'] ?? 'countersign', ['serve', '--config', config], {
     cwd: data,

@@ -20,6 +20,8 @@ struct Verifier;
 /// Where the verifier's modules are served, beside our own.
 const VERIFIER: &str = "verifier-js/";
 
+const WORKER: &str = "push-worker.js";
+
 /// The path of an asset.
 pub(crate) fn path(name: &str) -> String {
     format!("/static/{}/{name}", version())
@@ -39,6 +41,13 @@ pub(crate) async fn asset(Path((hash, name)): Path<(String, String)>) -> Respons
 pub(crate) async fn icon() -> Response {
     let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CACHE_CONTROL, "public, max-age=86400")];
     (headers, read("mark.svg").unwrap_or_default()).into_response()
+}
+
+/// The service worker. It stands at the root, because it may speak for the pages below its own path only, and keeps its
+/// address, because a browser looks there for a newer one.
+pub(crate) async fn worker() -> Response {
+    let headers = [(header::CONTENT_TYPE, kind(WORKER)), (header::CACHE_CONTROL, "no-cache")];
+    (headers, read(WORKER).unwrap_or_default()).into_response()
 }
 
 fn read(name: &str) -> Option<Cow<'static, [u8]>> {

@@ -10,6 +10,7 @@ mod card;
 mod entry;
 mod home;
 mod manage;
+mod notifications;
 mod organization;
 mod page;
 mod record;
@@ -53,6 +54,8 @@ pub fn router() -> Router<App> {
         .route("/asks/{room}/{ask}/prepare", post(answer::prepare))
         .route("/people", get(organization::people).post(organization::act_on_people))
         .route("/me", get(organization::me).post(organization::act_on_me))
+        .route("/notifications", get(notifications::page).post(notifications::act))
+        .route("/push-worker.js", get(assets::worker))
         .route("/keys", get(organization::keys).post(organization::act_on_keys))
         .route("/stop", get(organization::stop).post(organization::act_on_stops))
         .route("/favicon.ico", get(assets::icon))

@@ -1,10 +1,10 @@
-//! The organization's pages: its people, one's own passkeys and notifications, agent keys, and the switches that stop things.
+//! The organization's pages: its people, one's own passkeys and quiet hours, agent keys, and the switches that stop things.
 
 use crate::page::{Fault, Secret, Shell, done, html, once};
 use crate::visitor::{Fields, Member, Posted, Visitor};
 use crate::words;
 use approvals::people::{Act, AgentKey, Quiet, Target};
-use approvals::{MemberId, NotifyTarget, Power, Role, may};
+use approvals::{MemberId, Power, Role, may};
 use askama::Template;
 use axum::response::Response;
 use env::Duration;
@@ -109,7 +109,7 @@ struct Me {
     others: Vec<(String, String)>,
     delegation: Option<(String, String)>,
     quiet: Option<(String, String, String)>,
-    targets: Vec<TargetLine>,
+    targets: usize,
 }
 
 #[derive(Debug)]
@@ -118,13 +118,6 @@ struct PasskeyLine {
     short: String,
     since: String,
     until: Option<String>,
-}
-
-#[derive(Debug)]
-struct TargetLine {
-    n: usize,
-    kind: &'static str,
-    to: String,
 }
 
 pub(crate) async fn me(visitor: Visitor) -> Result<Response, Fault> {
@@ -159,7 +152,7 @@ pub(crate) async fn me(visitor: Visitor) -> Result<Response, Fault> {
             .filter(|delegation| delegation.is_active(now))
             .map(|delegation| (name_of(&delegation.to), words::when(delegation.until))),
         quiet: own.quiet.map(|quiet| (clock(quiet.from), clock(quiet.to), offset(quiet.offset))),
-        targets: own.notify.iter().enumerate().map(|(n, target)| target_line(n, target)).collect(),
+        targets: own.notify.len(),
         shell: visitor.shell("You", None).await?,
     }))
 }
@@ -168,8 +161,6 @@ pub(crate) async fn act_on_me(posted: Posted) -> Result<Response, Fault> {
     let Posted { visitor, fields } = posted;
     let member = visitor.member()?;
     let own = member.session.member.clone();
-    let state = visitor.app.organization(&member.session.org).await?;
-    let mut targets = state.member(&own).map_err(|error| Error::of(&error))?.notify.clone();
     let act = match fields.one("act") {
         "revoke" => Act::RevokePasskey { member: own, credential_id: fields.one("passkey").to_owned() },
         "codes" => Act::IssueCodes,
@@ -182,15 +173,6 @@ pub(crate) async fn act_on_me(posted: Posted) -> Result<Response, Fault> {
         "quiet" => Act::SetQuiet { quiet: Some(read_quiet(&fields)?) },
         "no_quiet" => Act::SetQuiet { quiet: None },
         "end_sessions" => Act::RevokeSessions { member: own },
-        "notify" => {
-            targets.push(read_target(&fields)?);
-            Act::SetNotify { targets }
-        }
-        "no_notify" => {
-            let n: usize = fields.parse("n")?;
-            let kept = targets.into_iter().enumerate().filter(|(at, _)| *at != n).map(|(_, target)| target);
-            Act::SetNotify { targets: kept.collect() }
-        }
         _ => return Err(no_such_act()),
     };
     match perform(&visitor, member, act, "/me").await? {
@@ -331,7 +313,7 @@ pub(crate) async fn act_on_stops(posted: Posted) -> Result<Response, Fault> {
     Ok(done("/stop", said))
 }
 
-async fn perform(visitor: &Visitor, member: &Member, act: Act, back: &str) -> Result<Done, Fault> {
+pub(crate) async fn perform(visitor: &Visitor, member: &Member, act: Act, back: &str) -> Result<Done, Fault> {
     visitor.app.act(&member.session, act, None).await.map_err(|error| Fault::from(error).back_to(back))
 }
 
@@ -361,28 +343,6 @@ fn key_line(key: &AgentKey, active: bool) -> KeyLine {
         used: words::when(key.used_at),
         active,
     }
-}
-
-fn target_line(n: usize, target: &NotifyTarget) -> TargetLine {
-    let (kind, to) = match target {
-        NotifyTarget::WebPush { endpoint, .. } => ("This or another browser", endpoint.clone()),
-        NotifyTarget::Ntfy { server, topic, .. } => ("ntfy", format!("{server} · {topic}")),
-        NotifyTarget::Email { address } => ("E-mail", address.clone()),
-        NotifyTarget::Webhook { url, .. } => ("Webhook", url.clone()),
-    };
-    TargetLine { n, kind, to: words::shown(&to) }
-}
-
-fn read_target(fields: &Fields) -> Result<NotifyTarget, Error> {
-    let text = |name: &str| fields.one(name).to_owned();
-    Ok(match fields.one("kind") {
-        "email" => NotifyTarget::Email { address: text("address") },
-        "ntfy" => {
-            NotifyTarget::Ntfy { server: text("server"), topic: text("topic"), token: fields.some("token") }
-        }
-        "webhook" => NotifyTarget::Webhook { url: text("url"), secret: text("secret") },
-        _ => return Err(Error::malformed("bad_field", "/kind", "choose where to be told")),
-    })
 }
 
 fn read_quiet(fields: &Fields) -> Result<Quiet, Error> {
@@ -422,6 +382,6 @@ fn read_stop(text: &str) -> Result<Target, Error> {
     }
 }
 
-fn no_such_act() -> Fault {
+pub(crate) fn no_such_act() -> Fault {
     Error::malformed("bad_field", "/act", "no such action").into()
 }

@@ -118,6 +118,7 @@ pub(crate) fn said(word: &str) -> Option<&'static str> {
         "paused" => "The room is stopped.",
         "resumed" => "The room goes on.",
         "saved" => "Saved.",
+        "told" => "The test message is on its way.",
         "revoked" => "It no longer works.",
         "stopped" => "Stopped.",
         "running" => "It goes on.",

@@ -93,9 +93,9 @@ impl Mailer {
         match self.transport.send(mail).await {
             Ok(_) => Ok(()),
             // 5xx: this mail to this mailbox never goes through. Anything else may.
-            Err(error) if error.is_permanent() => {
-                Err(error.status().map_or(Error::Gone, |code| Error::Refused { status: u16::from(code) }))
-            }
+            Err(error) if error.is_permanent() => Err(error
+                .status()
+                .map_or(Error::Refused { status: 550 }, |code| Error::Refused { status: u16::from(code) })),
             Err(error) if error.is_client() => Err(Error::Setup { detail: error.to_string() }),
             Err(error) => Err(Error::Mail { detail: error.to_string() }),
         }

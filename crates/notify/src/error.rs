@@ -36,7 +36,7 @@ impl Error {
         let status = answer.status.as_u16();
         match status {
             200..=299 => Ok(()),
-            404 | 410 => Err(Self::Gone),
+            410 => Err(Self::Gone),
             408 | 425 | 429 | 500..=599 => {
                 let wait = answer.headers.get(http::header::RETRY_AFTER);
                 let secs = wait.and_then(|wait| wait.to_str().ok()).and_then(|wait| wait.parse().ok());

@@ -79,5 +79,9 @@ pub(crate) async fn send(
         .header(HeaderName::from_static("urgency"), "high")?
         .header(header::AUTHORIZATION, &vapid.authorization(&push.endpoint.origin(), now)?)?;
     request.body = body.into();
-    Error::of_answer(&client.send(request).await?)
+    match Error::of_answer(&client.send(request).await?) {
+        // RFC 8030 7.3: a push service answers so for a subscription that has ended.
+        Err(Error::Refused { status: 404 }) => Err(Error::Gone),
+        told => told,
+    }
 }

@@ -156,7 +156,7 @@ async fn an_answer_says_whether_to_try_again() {
     let busy = |status| Err(Error::Busy { status, retry_after: Some(Duration::from_secs(7)) });
     for (status, expected, permanent) in [
         (200, Ok(()), false),
-        (404, Err(Error::Gone), true),
+        (404, Err(Error::Refused { status: 404 }), true),
         (410, Err(Error::Gone), true),
         (400, Err(Error::Refused { status: 400 }), true),
         (413, Err(Error::Refused { status: 413 }), true),

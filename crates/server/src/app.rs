@@ -6,7 +6,7 @@ use crate::once::InFlight;
 use crate::people::Spent;
 use crate::session::Seals;
 use crate::streams::Streams;
-use crate::worker::Tell;
+use crate::tell::Tell;
 use crate::{Config, Error};
 use canon::Digest;
 use env::{Env, Source, Timestamp};
@@ -63,7 +63,11 @@ pub struct Buckets {
     pub rooms_by_address: Bucket<IpAddr>,
     pub rooms_by_member: Bucket<String>,
     pub drafts: Bucket<Digest>,
+    pub test_messages: Bucket<String>,
 }
+
+/// How often a minute a person may have a test message sent.
+const TEST_MESSAGES: u32 = 6;
 
 impl App {
     /// Refuses a signer that does not sign.
@@ -81,6 +85,7 @@ impl App {
             rooms_by_address: Bucket::per_day("room_quota", limits.rooms_per_day),
             rooms_by_member: Bucket::per_day("room_quota", limits.rooms_per_day),
             drafts: Bucket::per_day("draft_quota", limits.drafts_per_day),
+            test_messages: Bucket::per_minute("rate_limited", TEST_MESSAGES),
         };
         Ok(Self(Arc::new(Inner {
             names: Names::of(&config),
@@ -164,6 +169,7 @@ impl App {
         buckets.rooms_by_address.tidy();
         buckets.rooms_by_member.tidy();
         buckets.drafts.tidy();
+        buckets.test_messages.tidy();
     }
 }
 

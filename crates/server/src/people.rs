@@ -235,6 +235,7 @@ impl App {
 
     /// An act of a signed-in member on their organization. The organization decides whether they may.
     pub async fn act(&self, session: &Session, act: Act, once: Option<Once>) -> Result<Done, Error> {
+        self.check_targets(session, &act).await?;
         let command = Command { by: By::Member(session.member.clone()), act };
         let keep = once.map(|once| once.keep::<Organization>(wire_bytes));
         let executed =

@@ -3,16 +3,15 @@
 use crate::StoreError;
 use crate::journal::{Claimed, Journal};
 use async_trait::async_trait;
-use env::{Duration, Source};
+use env::{Duration, Source, Timestamp};
 use futures::StreamExt;
-use ledger::{Effect, StreamId};
 use std::sync::Arc;
 
 /// Brings one effect about. It may run again for the same row: after a crash, a lost answer, a lost lease.
 #[async_trait]
 pub trait Handler: Send + Sync + 'static {
-    /// `attempt` is 0 the first time.
-    async fn run(&self, stream: &StreamId, effect: &Effect, attempt: u32) -> Result<(), Failed>;
+    /// `row.attempts` is 0 the first time, `row.id` the same for every attempt.
+    async fn run(&self, row: &Claimed) -> Result<(), Failed>;
 }
 
 /// Why an effect was not brought about.
@@ -21,6 +20,9 @@ pub enum Failed {
     /// It may work later.
     #[error("{0}")]
     Later(String),
+    /// Not before this instant.
+    #[error("{why}")]
+    NotBefore { due: Timestamp, why: String },
     /// It never will: the row is dropped.
     #[error("{0}")]
     Never(String),
@@ -90,7 +92,7 @@ impl Outbox {
     }
 
     async fn one(&self, row: Claimed) -> Result<(), StoreError> {
-        let run = tokio::time::timeout(PATIENCE, self.handler.run(&row.stream, &row.effect, row.attempts));
+        let run = tokio::time::timeout(PATIENCE, self.handler.run(&row));
         let result = run.await.unwrap_or_else(|_| Err(Failed::Later("it took too long".to_owned())));
         // A lost lease is no matter: whoever holds the row now will run it again.
         match result {
@@ -102,6 +104,10 @@ impl Outbox {
             Err(Failed::Later(why)) => {
                 tracing::info!(stream = %row.stream, attempts = row.attempts, why, "an effect is tried later");
                 let due = self.source.now() + pause(row.attempts);
+                self.journal.postpone(row.id, row.lease, due).await.map(drop)
+            }
+            Err(Failed::NotBefore { due, why }) => {
+                tracing::info!(stream = %row.stream, attempts = row.attempts, why, %due, "an effect waits");
                 self.journal.postpone(row.id, row.lease, due).await.map(drop)
             }
         }

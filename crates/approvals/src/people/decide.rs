@@ -54,6 +54,8 @@ pub(super) fn decide(state: &State, command: &Command, env: &mut Env) -> Decided
         Act::Resume { target } => resume(state, by, target, env),
         Act::RevokeSessions { member } => revoke_sessions(state, by, member, env),
         Act::SetNotify { targets } => set_notify(state, by, targets, env),
+        Act::AddNotify { target } => add_notify(state, by, target, env),
+        Act::RemoveNotify { member, target } => remove_notify(state, by, member, target, env),
     }
 }
 
@@ -371,10 +373,40 @@ fn set_notify(state: &State, by: &By, targets: &[NotifyTarget], env: &mut Env) -
     if state.member(member)?.notify == targets {
         return Ok(Facts::new(env).reply(Reply::Done));
     }
-    let private = private(env, None, targets.to_vec());
+    Ok(notify_set(None, member, targets.to_vec(), env))
+}
+
+fn add_notify(state: &State, by: &By, target: &NotifyTarget, env: &mut Env) -> Decided {
+    let known = &state.member(own(by).ok_or(Refusal::MayNot)?)?.notify;
+    let kept = known.iter().filter(|other| !other.is_same_receiver(target)).cloned();
+    let targets: Vec<_> = kept.chain([target.clone()]).collect();
+    set_notify(state, by, &targets, env)
+}
+
+fn remove_notify(state: &State, by: &By, member: &MemberId, target: &Digest, env: &mut Env) -> Decided {
+    let server = match by {
+        By::Server => Some(By::Server),
+        By::Member(own) if own == member => None,
+        By::Member(_) => return Err(Refusal::MayNot),
+    };
+    let known = &state.member(member)?.notify;
+    let kept: Vec<_> = known.iter().filter(|other| other.id() != *target).cloned().collect();
+    if kept.len() == known.len() {
+        return Ok(Facts::new(env).reply(Reply::Done));
+    }
+    Ok(notify_set(server, member, kept, env))
+}
+
+fn notify_set(
+    by: Option<By>,
+    member: &MemberId,
+    targets: Vec<NotifyTarget>,
+    env: &mut Env,
+) -> Decision<Event, Reply> {
+    let private = private(env, None, targets);
     let mut out = Facts::new(env);
-    out.sealed(|sealed| Fact::NotifySet { member: member.clone(), sealed }, private);
-    Ok(out.reply(Reply::Done))
+    out.sealed(|sealed| Fact::NotifySet { by, member: member.clone(), sealed }, private);
+    out.reply(Reply::Done)
 }
 
 const fn own(by: &By) -> Option<&MemberId> {

@@ -148,6 +148,9 @@ pub enum Fact {
         epoch: u32,
     },
     NotifySet {
+        /// Absent: the member.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<By>,
         member: MemberId,
         sealed: Digest,
     },

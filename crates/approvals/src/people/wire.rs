@@ -2,6 +2,7 @@
 
 use super::event::By;
 use crate::{MemberId, OrgId, Refusal, Role};
+use canon::Digest;
 use env::{Duration, Timestamp};
 use keys::PublicKey;
 use serde::{Deserialize, Serialize};
@@ -94,6 +95,16 @@ pub enum Act {
     },
     SetNotify {
         targets: Vec<NotifyTarget>,
+    },
+    /// One more target of one's own. The same browser again takes the place of its earlier subscription.
+    AddNotify {
+        target: NotifyTarget,
+    },
+    /// By oneself; by the server where the receiver says that it is gone.
+    RemoveNotify {
+        member: MemberId,
+        /// [`NotifyTarget::id`]. One that is not there is no fault.
+        target: Digest,
     },
 }
 
@@ -228,6 +239,19 @@ impl NotifyTarget {
             Self::Ntfy { .. } => "ntfy",
             Self::Email { .. } => "email",
             Self::Webhook { .. } => "webhook",
+        }
+    }
+
+    /// Names the target: SHA-256 of its canonical JSON.
+    pub fn id(&self) -> Digest {
+        crate::ask::digest(self)
+    }
+
+    /// Whether both reach the same receiver, so that one of them is enough.
+    pub(super) fn is_same_receiver(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::WebPush { endpoint, .. }, Self::WebPush { endpoint: earlier, .. }) => endpoint == earlier,
+            _ => self == other,
         }
     }
 

@@ -385,6 +385,44 @@ fn quiet_hours_and_targets_are_set_by_oneself() {
 }
 
 #[test]
+fn a_target_is_added_and_removed_by_oneself_or_as_gone_by_the_server() {
+    let (mut bench, ana) = Bench::founded(13);
+    let email = |address: &str| NotifyTarget::Email { address: address.to_owned() };
+    let push = |auth: &str| NotifyTarget::WebPush {
+        endpoint: "https://push.example.com/1".to_owned(),
+        p256dh: "key".to_owned(),
+        auth: auth.to_owned(),
+    };
+    let add = |target: NotifyTarget| Act::AddNotify { target };
+    for target in [email("a@example.com"), push("old"), push("new"), email("a@example.com")] {
+        assert_eq!(bench.code(&ana, add(target)), "done");
+    }
+    let known = bench.state.notify(&ana, bench.now()).unwrap().0.to_vec();
+    assert_eq!(known, [push("new"), email("a@example.com")], "each receiver once");
+    assert_eq!(bench.code(&ana, add(email("a b"))), "bad_notify_target");
+
+    let ben = bench.join(&ana, "Ben", &[Role::Owner], 2);
+    let remove = |target: &NotifyTarget| Act::RemoveNotify { member: ana.clone(), target: target.id() };
+    assert_eq!(bench.code(&ben, remove(&push("new"))), "role_missing", "an owner does not cut others off");
+    assert_eq!(bench.code(&ana, remove(&email("a@example.com"))), "done");
+    assert_eq!(bench.act(&By::Server, remove(&push("new"))), Ok(Reply::Done));
+    assert!(bench.state.notify(&ana, bench.now()).unwrap().0.is_empty());
+    let facts = opened(&bench.entries);
+    let by: Vec<_> = facts
+        .iter()
+        .filter_map(|event| match &event.fact {
+            Fact::NotifySet { by, .. } => Some(by.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(by[by.len() - 2..], [None, Some(By::Server)]);
+    // What is not there is not removed twice.
+    let before = bench.entries.len();
+    assert_eq!(bench.act(&By::Server, remove(&push("new"))), Ok(Reply::Done));
+    assert_eq!(bench.entries.len(), before);
+}
+
+#[test]
 fn revoking_sessions_ends_those_of_earlier_epochs() {
     let (mut bench, ana) = Bench::founded(11);
     assert!(bench.state.session(&ana, 0).is_ok());

@@ -27,6 +27,10 @@ async fn assets_are_kept_under_the_hash_of_their_content() {
             assert!(asset.headers["cache-control"].to_str().unwrap().contains("immutable"), "{name}");
         }
     }
+    let worker = browser.get("/push-worker.js").await;
+    assert_eq!(worker.headers["content-type"], "text/javascript; charset=utf-8");
+    assert_eq!(worker.headers["cache-control"], "no-cache");
+    assert!(worker.headers["content-security-policy"].to_str().unwrap().contains("worker-src 'self'"));
     let old = browser.get("/static/0000000000000000/style.css").await;
     assert_eq!((old.status, old.headers["cache-control"].to_str().unwrap()), (StatusCode::OK, "no-cache"));
 }

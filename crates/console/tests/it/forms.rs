@@ -201,12 +201,54 @@ async fn people_keys_codes_and_switches() {
     let quiet = [("act", "quiet"), ("from", "22:00"), ("to", "07:30"), ("offset", "2")];
     again.submit("/me", "/me", &quiet).await.leads_to("/me?said=saved");
     again.get("/me").await.says("from 22:00 to 07:30 (UTC+02:00)");
-    let tell = [("act", "notify"), ("kind", "email"), ("address", "ana@example.org")];
-    again.submit("/me", "/me", &tell).await.leads_to("/me?said=saved");
-    again.submit("/me", "/me", &[("act", "no_notify"), ("n", "0")]).await.leads_to("/me?said=saved");
-    assert!(!again.get("/me").await.body.contains("ana@example.org"));
     again.submit("/me", "/sign-out", &[]).await.leads_to("/?said=out");
     assert_eq!(again.get("/me").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_person_chooses_where_they_are_told() {
+    let site = Site::start(|_| {}).await;
+    let (mut owner, _) = site.owner().await;
+    let page = "/notifications";
+    owner.get("/me").await.says("Nowhere yet");
+    owner.get(page).await.says("does not send web push");
+    for (kind, fields, shown) in [
+        ("email", vec![("address", "ana@example.org")], "ana@example.org"),
+        (
+            "ntfy",
+            vec![("server", "https://ntfy.example.org"), ("topic", "ana")],
+            "https://ntfy.example.org · ana",
+        ),
+        (
+            "webhook",
+            vec![("url", "https://hooks.example.org/secret-path"), ("secret", "whsec_x")],
+            "hooks.example.org",
+        ),
+        (
+            "web_push",
+            vec![("endpoint", "https://push.example.org/secret-path"), ("p256dh", "AA"), ("auth", "AA")],
+            "push.example.org",
+        ),
+    ] {
+        let mut form = vec![("act", "add"), ("kind", kind)];
+        form.extend(fields);
+        owner.submit(page, page, &form).await.leads_to("/notifications?said=saved");
+        owner.get(page).await.says(&format!("<small><bdi>{shown}</bdi></small>"));
+    }
+    owner.get("/me").await.says("In 4 places");
+    let listed = owner.get(page).await.body;
+    let targets: Vec<&str> =
+        listed.split("name=\"target\" value=\"").skip(1).map(|rest| &rest[..64]).collect();
+    assert_eq!(targets.len(), 8, "each can be tried and removed");
+    let try_it = [("act", "test"), ("target", targets[0])];
+    owner.submit(page, page, &try_it).await.leads_to("/notifications?said=told");
+    owner
+        .submit(page, page, &[("act", "remove"), ("target", targets[0])])
+        .await
+        .leads_to("/notifications?said=saved");
+    assert!(!owner.get(page).await.body.contains("ana@example.org"));
+    let gone = owner.submit(page, page, &try_it).await;
+    assert_eq!(gone.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -56,6 +56,9 @@ pub(crate) struct Me {
     roles: BTreeSet<Role>,
     #[schemars(with = "String")]
     until: Timestamp,
+    /// The key with which a browser subscribes to web push (`applicationServerKey`); absent where web push is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    web_push_key: Option<String>,
 }
 
 /// Enrols the passkey and signs its owner in.
@@ -243,6 +246,16 @@ pub(crate) enum ActBody {
         #[schemars(with = "Vec<serde_json::Value>")]
         targets: Vec<NotifyTarget>,
     },
+    AddNotify {
+        #[schemars(with = "serde_json::Value")]
+        target: NotifyTarget,
+    },
+    RemoveNotify {
+        member: String,
+        /// SHA-256 of the target's canonical JSON, in hex.
+        #[schemars(with = "String")]
+        target: canon::Digest,
+    },
 }
 
 impl std::convert::From<ActBody> for Act {
@@ -266,6 +279,10 @@ impl std::convert::From<ActBody> for Act {
             ActBody::Resume { target } => Self::Resume { target },
             ActBody::RevokeSessions { member } => Self::RevokeSessions { member: MemberId(member) },
             ActBody::SetNotify { targets } => Self::SetNotify { targets },
+            ActBody::AddNotify { target } => Self::AddNotify { target },
+            ActBody::RemoveNotify { member, target } => {
+                Self::RemoveNotify { member: MemberId(member), target }
+            }
         }
     }
 }
@@ -306,6 +323,7 @@ async fn about(app: &App, session: &crate::Session) -> Result<Me, Error> {
         name: member.name.clone(),
         roles: member.roles.clone(),
         until: session.until,
+        web_push_key: app.web_push_key(),
     })
 }
 

@@ -16,3 +16,4 @@ mod people;
 mod proxies;
 mod support;
 mod waiting;
+mod telling;

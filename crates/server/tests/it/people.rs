@@ -7,14 +7,14 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
 /// A browser with a session cookie and a passkey.
-struct Person {
+pub struct Person {
     cookie: String,
     passkey: Authenticator,
 }
 
 impl Person {
     /// Enrols with the link of the first start.
-    async fn enrol(server: &Server) -> Self {
+    pub async fn enrol(server: &Server) -> Self {
         let links = server.app.found_organizations().await.unwrap();
         assert_eq!(links.len(), 1);
         assert!(server.app.found_organizations().await.unwrap().is_empty(), "the link comes once");
@@ -43,7 +43,7 @@ impl Person {
         Self { cookie, passkey }
     }
 
-    async fn send(&self, server: &Server, method: Method, path: &str, body: Option<Value>) -> Response {
+    pub async fn send(&self, server: &Server, method: Method, path: &str, body: Option<Value>) -> Response {
         let mut request = server.http.request(method, server.url(path)).header("cookie", &self.cookie);
         if let Some(body) = body {
             request = request.json(&body);

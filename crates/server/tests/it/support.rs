@@ -4,7 +4,7 @@ use env::{Source, System};
 use keys::{Algorithm, Signer, SoftwareSigner};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
-use server::{App, Config, Parts, Silent};
+use server::{App, Config, Parts, Silent, Tell};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +43,15 @@ impl Server {
 
     /// Starts on the store in a folder.
     pub async fn on(folder: &Path, change: impl FnOnce(&mut Config)) -> Self {
+        Self::telling(folder, change, |_| Arc::new(Silent)).await
+    }
+
+    /// The same, with people told by what is made of the outbound client.
+    pub async fn telling(
+        folder: &Path,
+        change: impl FnOnce(&mut Config),
+        notifier: impl FnOnce(&fetch::Client) -> Arc<dyn Tell>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
         let mut config = Config {
@@ -64,8 +73,8 @@ impl Server {
         let log = Log::new(Arc::clone(&journal), Arc::clone(&source), Arc::clone(&signer), origin);
         let allow = config.fetch_allow.iter().map(|pair| pair.parse().unwrap()).collect();
         let fetch = fetch::Client::new(fetch::Policy { allow, ..fetch::Policy::default() }).unwrap();
-        let parts =
-            Parts { config, journal, source, signer, log: Some(log), fetch, notifier: Arc::new(Silent) };
+        let notifier = notifier(&fetch);
+        let parts = Parts { config, journal, source, signer, log: Some(log), fetch, notifier };
         let app = App::new(parts).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn({

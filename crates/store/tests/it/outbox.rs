@@ -5,7 +5,7 @@ use env::Duration;
 use ledger::{Effect, StreamId};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use store::{Failed, Handler, Journal, Outbox, Runtime, Sqlite};
+use store::{Claimed, Failed, Handler, Journal, Outbox, Runtime, Sqlite};
 use testkit::World;
 use testkit::tally::{Command, Tally};
 
@@ -28,9 +28,9 @@ impl Scripted {
 
 #[async_trait]
 impl Handler for Scripted {
-    async fn run(&self, stream: &StreamId, effect: &Effect, attempt: u32) -> Result<(), Failed> {
-        let Effect::Notify { title, .. } = effect else { panic!("{effect:?} of {stream}") };
-        self.runs.lock().unwrap().push((title.clone(), attempt));
+    async fn run(&self, row: &Claimed) -> Result<(), Failed> {
+        let Effect::Notify { title, .. } = &row.effect else { panic!("{row:?}") };
+        self.runs.lock().unwrap().push((title.clone(), row.attempts));
         self.ran.notify_one();
         self.answers.lock().unwrap().pop_front().unwrap_or(Ok(()))
     }
@@ -59,6 +59,10 @@ async fn failures_are_retried_ever_later_until_done_or_given_up() {
     assert_eq!(check(vec![Ok(())], 100, &[0]).await, 0);
     assert_eq!(check(vec![Err(Failed::Never("gone".into()))], 100, &[0]).await, 0);
     assert_eq!(check(vec![later(), later(), Ok(())], 100, &[0, 1, 2]).await, 0);
+    let start = World::new(1).now();
+    let at = |secs| Err(Failed::NotBefore { due: start + Duration::from_secs(secs), why: "night".into() });
+    assert_eq!(check(vec![at(40), Ok(())], 39, &[0]).await, 1);
+    assert_eq!(check(vec![at(40), Ok(())], 41, &[0, 1]).await, 0);
     // After 0, 1, 3, 7, 15 seconds; the next would be at 31.
     assert_eq!(check(vec![later(); 9], 30, &[0, 1, 2, 3, 4]).await, 1);
 }
