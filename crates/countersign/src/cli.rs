@@ -41,6 +41,8 @@ pub enum Command {
     Backup(Backup),
     /// Bring a copy back; refused if it would roll a published log back
     Restore(Restore),
+    /// Witness the logs of others: cosign a checkpoint only where the log has grown and nothing was taken back
+    Witness(Witness),
     /// Print a completion script
     Completions {
         /// The shell it is for
@@ -124,6 +126,8 @@ pub enum Room {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Destroy the private words of a room for good: its record stays whole and verifies
+    Erase(Erase),
 }
 
 #[derive(Debug, Args)]
@@ -140,4 +144,33 @@ pub struct Restore {
     pub setup: Setup,
     /// A folder that `countersign backup` wrote
     pub folder: PathBuf,
+    /// A checkpoint of this log that somebody kept: a backup from before it is refused
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Erase {
+    #[command(flatten)]
+    pub setup: Setup,
+    pub room: String,
+    /// Without it nothing is erased; what would be is printed
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Witness {
+    /// The witness's name, a host and a path without a scheme; it goes into every line it signs
+    #[arg(long, value_name = "NAME")]
+    pub name: String,
+    /// A log to witness, by its key (a vkey, as `countersign keys list` prints it); may be given again
+    #[arg(long = "log", value_name = "VKEY", required = true)]
+    pub logs: Vec<String>,
+    /// Folder of its key and of the checkpoints it has seen
+    #[arg(long, value_name = "FOLDER", default_value = "countersign-witness")]
+    pub data: PathBuf,
+    /// Address to listen on
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8090")]
+    pub listen: String,
 }

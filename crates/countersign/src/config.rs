@@ -32,6 +32,18 @@ pub struct Config {
 pub struct Log {
     /// The log's name in its checkpoints; without it the host of `server.public_url` and `/log`.
     pub origin: Option<String>,
+    /// Who is asked to cosign its checkpoints.
+    pub witnesses: Vec<Witness>,
+}
+
+/// A witness (C2SP tlog-witness).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Witness {
+    /// The prefix of its address, before `/add-checkpoint`.
+    pub url: String,
+    /// What it signs with: a vkey of type 4.
+    pub key: String,
 }
 
 /// How people are told that something waits for them. ntfy and webhooks need nothing set.

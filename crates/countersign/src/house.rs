@@ -52,7 +52,8 @@ impl House {
             }
         };
         let origin = config.log_origin().parse().map_err(Failure::unusable_by)?;
-        let log = Log::new(Arc::clone(&journal), source, Arc::new(log_key), origin);
+        let log = Log::new(Arc::clone(&journal), source, Arc::new(log_key), origin)
+            .with_witnesses(crate::notifier::witnesses(&config)?);
         Ok(Self { config, journal, sqlite, ring, log })
     }
 

@@ -37,6 +37,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Fsck(setup) => wait(commands::keep::fsck(&setup))?,
         Command::Backup(arguments) => wait(commands::keep::backup(&arguments))?,
         Command::Restore(arguments) => wait(commands::keep::restore(&arguments))?,
+        Command::Witness(arguments) => wait(commands::witness::run(arguments))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@ pub mod log;
 pub mod merkle;
 pub mod note;
 pub mod tiles;
+pub mod witness;
 
 pub use aggregate::{
     Aggregate, Coded, Decision, Effect, Entry, Fault, Head, Payload, Pointer, StreamId, Who,

@@ -249,14 +249,7 @@ impl Note {
         }
         let mut cosignatures: Vec<Cosignature> = Vec::new();
         for key in &pins.witnesses {
-            let Some(line) = self.line_of(key)? else { continue };
-            let bad = || Error::BadCosignature { name: key.name.to_string() };
-            let (time, signature) = line.signature.split_first_chunk::<8>().ok_or_else(bad)?;
-            let time = u64::from_be_bytes(*time);
-            if !verify(&key.public, &cosigned(time, &text), signature) {
-                return Err(bad());
-            }
-            let at = Timestamp::from_secs(i64::try_from(time).map_err(|_| bad())?);
+            let Some(at) = self.cosigned_by(key)? else { continue };
             if !cosignatures.iter().any(|other| other.witness == key.name) {
                 cosignatures.push(Cosignature { witness: key.name.clone(), at });
             }
@@ -265,6 +258,30 @@ impl Note {
             return Err(Error::Quorum { found: cosignatures.len(), required: pins.required });
         }
         Ok(SignedCheckpoint { checkpoint: self.checkpoint.clone(), cosignatures })
+    }
+
+    /// When the witness of this key says that it saw the checkpoint; `None` without a line of the key. Refused: a line of
+    /// the key that is wrong, or two of them. What the log signed is not looked at.
+    pub fn cosigned_by(&self, key: &VerifierKey) -> Result<Option<Timestamp>, Error> {
+        let Some(line) = self.line_of(key)? else { return Ok(None) };
+        let bad = || Error::BadCosignature { name: key.name.to_string() };
+        let (time, signature) = line.signature.split_first_chunk::<8>().ok_or_else(bad)?;
+        let time = u64::from_be_bytes(*time);
+        if !verify(&key.public, &cosigned(time, &self.checkpoint.text()), signature) {
+            return Err(bad());
+        }
+        Ok(Some(Timestamp::from_secs(i64::try_from(time).map_err(|_| bad())?)))
+    }
+
+    /// Takes over the line of one key from a note of the same checkpoint, if it is there.
+    pub fn take_line(&mut self, from: &Self, key: &VerifierKey) -> Result<(), Error> {
+        if self.line_of(key)?.is_none()
+            && self.checkpoint == from.checkpoint
+            && let Some(line) = from.line_of(key)?
+        {
+            self.append(&line.to_string())?;
+        }
+        Ok(())
     }
 
     fn line_of(&self, key: &VerifierKey) -> Result<Option<&Line>, Error> {

@@ -11,6 +11,7 @@ mod runtime;
 mod seal;
 mod slots;
 pub mod sqlite;
+mod witness;
 
 pub use error::{Error, StoreError};
 pub use fsck::{Problem, Report, fsck};
@@ -24,3 +25,4 @@ pub use postgres::Postgres;
 pub use runtime::{Executed, Once, Reply, Runtime};
 pub use seal::{DataKey, ServerKey};
 pub use sqlite::{Manifest, Sqlite, restore};
+pub use witness::{AddCheckpoint, Witness};

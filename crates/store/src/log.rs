@@ -2,6 +2,7 @@
 
 use crate::StoreError;
 use crate::journal::{Journal, Leaf, Lease, Published, Tile};
+use crate::witness::{Witness, Witnesses};
 use env::{Duration, Source, Timestamp};
 use keys::Signer;
 use ledger::StreamId;
@@ -20,6 +21,7 @@ pub struct Log {
     origin: KeyName,
     holder: Arc<str>,
     feeding: Arc<tokio::sync::Mutex<Feeding>>,
+    pub(crate) witnesses: Arc<Witnesses>,
 }
 
 /// What the feeding process remembers between two rounds.
@@ -52,7 +54,13 @@ impl Log {
         origin: KeyName,
     ) -> Self {
         let holder = source.env().id(16).into();
-        Self { journal, source, signer, origin, holder, feeding: Arc::default() }
+        Self { journal, source, signer, origin, holder, feeding: Arc::default(), witnesses: Arc::default() }
+    }
+
+    /// The log, asking these to cosign its checkpoints once they are published.
+    pub fn with_witnesses(mut self, witnesses: Vec<Witness>) -> Self {
+        self.witnesses = Arc::new(Witnesses::new(witnesses));
+        self
     }
 
     pub const fn origin(&self) -> &KeyName {
@@ -64,8 +72,21 @@ impl Log {
         self.signer.public()
     }
 
-    /// Feeds the log until `shutdown` resolves: a checkpoint follows an entry within a fraction of a second.
+    /// Feeds the log until `shutdown` resolves: a checkpoint follows an entry within a fraction of a second. Witnesses are
+    /// asked beside that and hold nothing up.
     pub async fn run(&self, shutdown: impl Future<Output = ()> + Send) {
+        tokio::select! {
+            () = self.feed(shutdown) => {}
+            () = self.ask_witnesses() => {}
+        }
+        if let Some(lease) = self.feeding.lock().await.lease.take()
+            && let Err(error) = self.journal.release(&lease).await
+        {
+            tracing::warn!(%error, "the log's lease could not be given back");
+        }
+    }
+
+    async fn feed(&self, shutdown: impl Future<Output = ()> + Send) {
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             let pause = match self.integrate().await {
@@ -84,11 +105,6 @@ impl Log {
                 () = tokio::time::sleep(pause) => {}
             }
         }
-        if let Some(lease) = self.feeding.lock().await.lease.take()
-            && let Err(error) = self.journal.release(&lease).await
-        {
-            tracing::warn!(%error, "the log's lease could not be given back");
-        }
     }
 
     /// Numbers what was appended, puts it into the tree and publishes a signed checkpoint. Gives the newest one, or
@@ -96,10 +112,20 @@ impl Log {
     pub async fn integrate(&self) -> Result<Option<Published>, StoreError> {
         let mut feeding = self.feeding.lock().await;
         let result = self.round(&mut feeding).await;
-        if result.is_err() {
-            *feeding = Feeding::default();
+        match &result {
+            Ok(Some(published)) => self.witnesses.show(published),
+            Ok(None) => {}
+            Err(_) => *feeding = Feeding::default(),
         }
         result
+    }
+
+    /// Publishes a checkpoint again with the lines of witnesses. `false` where the log has moved on, or is another
+    /// process's to feed.
+    pub(crate) async fn publish_again(&self, cosigned: &Published) -> Result<bool, StoreError> {
+        let feeding = self.feeding.lock().await;
+        let Some(lease) = &feeding.lease else { return Ok(false) };
+        self.journal.publish(lease, cosigned.size, Vec::new(), cosigned.clone()).await
     }
 
     /// The newest checkpoint.
@@ -117,6 +143,8 @@ impl Log {
         if index >= published.size {
             return Ok(None);
         }
+        // An earlier checkpoint that more witnesses have cosigned proves more.
+        let published = self.witnesses.better(published, index);
         let Some(leaf) = self.journal.leaves(index, 1).await?.pop().filter(|leaf| leaf.index == index) else {
             return Err(StoreError::Corrupt(format!("leaf {index} is missing")));
         };

@@ -49,7 +49,7 @@ pub(crate) fn check(
     }
     let at_checkpoint = |error: Error| Stop::ledger(&error, "/log/checkpoint");
     let note = Note::parse(proof.checkpoint.as_bytes()).map_err(at_checkpoint)?;
-    let standing = match trust.filter(|trust| trust.pins_logs()) {
+    let standing = match trust.filter(|trust| trust.pins_logs() || trust.requires_log()) {
         Some(trust) => {
             witnessed(&note.verify(&trust.pins).map_err(at_checkpoint)?, report);
             "signed"

@@ -28,6 +28,7 @@ pub async fn run(setup: Setup) -> Result<(), Failure> {
     findings.public_url(&config);
     findings.notify(&config);
     findings.proxies(&config);
+    findings.witnesses(&config);
     // Looking must not make anything: a store is opened only where one was made.
     if config.database_url.is_none() && !house::database_file(&config).exists() {
         findings.note("store", "nothing is there yet; it is made at the first start");
@@ -123,6 +124,22 @@ impl Findings {
             && !config.server.proxies.contains_key(name)
         {
             self.bad("drafts", &format!("server.draft_with names \"{name}\", which is not configured"));
+        }
+    }
+
+    fn witnesses(&mut self, config: &Config) {
+        match crate::notifier::witnesses(config) {
+            Err(failure) => self.bad("witnesses", &failure.reason),
+            Ok(all) if all.is_empty() => {
+                self.note(
+                    "witnesses",
+                    "none: only those who keep checkpoints would notice a log rolled back",
+                );
+            }
+            Ok(all) => {
+                let names: Vec<&str> = all.iter().map(|witness| witness.key.name().as_str()).collect();
+                self.good("witnesses", &names.join(", "));
+            }
         }
     }
 

@@ -1,15 +1,22 @@
-//! Keeping a store: check it, copy it, bring it back.
+//! Keeping a store: check it, copy it, bring it back, let a part of it go.
 
-use super::Failure;
-use crate::cli::{Backup, Restore, Setup};
+use super::keys::log_key;
+use super::{Failure, read_input};
+use crate::cli::{Backup, Erase, Restore, Setup};
 use crate::config::Config;
 use crate::house::{House, database_file, log_key_file, ring_folder, server_key_file};
 use approvals::Organization;
+use canon::Digest;
 use env::Source;
+use ledger::note::{Note, Pins};
 use ledger::{Aggregate, Entry, Head, StreamId};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use store::ServerKey;
+use std::sync::Arc;
+use store::{Journal, ServerKey};
+
+/// Entries read at a time.
+const PAGE: usize = 512;
 
 pub async fn fsck(setup: &Setup) -> Result<(), Failure> {
     let house = House::open(Config::load(setup.config.as_deref(), None)?).await?;
@@ -50,15 +57,80 @@ pub async fn restore(arguments: &Restore) -> Result<(), Failure> {
     if config.database_url.is_some() {
         return Err(Failure::unusable("the store is PostgreSQL: bring it back with pg_restore"));
     }
+    let kept = match &arguments.checkpoint {
+        Some(path) => Some(kept_checkpoint(&config, path, &arguments.folder)?),
+        None => None,
+    };
     bring_keys(&config, &arguments.folder)?;
     let key = ServerKey::read(&server_key_file(&config)).map_err(Failure::unusable_by)?;
     let (folder, target) = (arguments.folder.clone(), database_file(&config));
-    let manifest = tokio::task::spawn_blocking(move || store::sqlite::restore(&folder, &target, &key, None))
+    let manifest = tokio::task::spawn_blocking(move || store::sqlite::restore(&folder, &target, &key, kept))
         .await
         .map_err(Failure::unusable_by)?
         .map_err(|error| Failure::refused(error.to_string()))?;
     println!("{} entries of {} are back", manifest.entries, manifest.at);
     Ok(())
+}
+
+/// Destroys the payloads of a room that has ended. Its chain is checked afterwards: nothing of it may have changed.
+pub async fn erase(arguments: &Erase) -> Result<(), Failure> {
+    let house = House::open(Config::load(arguments.setup.config.as_deref(), None)?).await?;
+    let room: pxp::RoomId = arguments.room.parse().map_err(Failure::unusable_by)?;
+    let stream: StreamId = room.stream().parse().map_err(Failure::unusable_by)?;
+    let journal = house.journal.as_ref();
+    let (head, payloads) = walk(journal, &stream).await?;
+    if head == Head::EMPTY {
+        return Err(Failure::refused(format!("there is no room {room}")));
+    }
+    let runtime = store::Runtime::new(Arc::clone(&house.journal), Arc::new(env::System));
+    let (state, _) = runtime.state::<pxp::Room>(&stream).await.map_err(Failure::unusable_by)?;
+    if !state.is_ended() {
+        return Err(Failure::refused(format!(
+            "room {room} has not ended: its sides still rest on their cards"
+        )));
+    }
+    if !arguments.yes {
+        let would = format!("{payloads} private parts of room {room} would be destroyed for good");
+        return Err(Failure::refused(format!("{would}. Nothing was done: add --yes")));
+    }
+    journal.erase(&stream).await.map_err(Failure::unusable_by)?;
+    let (after, left) = walk(journal, &stream).await?;
+    if after != head || left > 0 {
+        return Err(Failure::refused(format!("{left} private parts are left: run it again")));
+    }
+    println!("{payloads} private parts of room {room} are gone; its {} entries verify", head.seq);
+    println!(
+        "A server that is running may hold them in memory: restart it. Backups and bundles made before still hold them."
+    );
+    Ok(())
+}
+
+/// Where a chain ends, each of its entries checked, and how many payloads it has.
+async fn walk(journal: &dyn Journal, stream: &StreamId) -> Result<(Head, usize), Failure> {
+    let (mut at, mut payloads) = (Head::EMPTY, 0);
+    loop {
+        let page = journal.read(stream, at.seq, PAGE).await.map_err(Failure::unusable_by)?;
+        for entry in &page {
+            rule(stream, entry, at)
+                .map_err(|code| Failure::refused(format!("entry {}: {code}", entry.seq)))?;
+            payloads += usize::from(entry.payload.is_some());
+            at = Head { seq: entry.seq, hash: entry.hash };
+        }
+        if page.len() < PAGE {
+            return Ok((at, payloads));
+        }
+    }
+}
+
+/// Size and root of a checkpoint that this house's log signed. The key is the one here, or the backup's where none is.
+fn kept_checkpoint(config: &Config, path: &Path, backup: &Path) -> Result<(u64, Digest), Failure> {
+    let here = log_key_file(config);
+    let file = if here.exists() { here } else { backup.join("log.jwk") };
+    let refused = |error: ledger::Error| Failure::refused(format!("{}: {error}", path.display()));
+    let pins = Pins::new(vec![log_key(config, &file)?], Vec::new(), 0).map_err(refused)?;
+    let note = Note::parse(&read_input(path)?).map_err(refused)?;
+    let signed = note.verify(&pins).map_err(refused)?;
+    Ok((signed.checkpoint().size, signed.checkpoint().root))
 }
 
 /// The chain rule of each kind of stream this house knows.

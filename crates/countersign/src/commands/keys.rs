@@ -6,6 +6,7 @@ use env::Source;
 use keys::{Jwk, PublicKey, Ring, Signer, SoftwareSigner};
 use ledger::note::{KeyType, VerifierKey};
 use serde::Serialize;
+use std::path::Path;
 
 pub fn run(command: &Keys) -> Result<(), Failure> {
     let (Keys::List(setup) | Keys::Trust(setup) | Keys::Rotate(setup)) = command;
@@ -34,6 +35,7 @@ pub fn trust<'a>(config: &Config, servers: impl Iterator<Item = &'a PublicKey>) 
     let trust = TrustFile {
         servers: servers.map(|key| Jwk::from(*key)).collect(),
         logs: vec![vkey(config)?],
+        witnesses: config.log.witnesses.iter().map(|witness| witness.key.clone()).collect(),
         origins: config.server.page_origins(),
     };
     serde_json::to_string_pretty(&trust).map_err(Failure::unusable_by)
@@ -43,17 +45,25 @@ pub fn trust<'a>(config: &Config, servers: impl Iterator<Item = &'a PublicKey>) 
 struct TrustFile {
     servers: Vec<Jwk>,
     logs: Vec<String>,
+    /// How many of them a verifier demands is theirs to say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    witnesses: Vec<String>,
     /// Where this house's passkeys sign.
     origins: Vec<String>,
 }
 
 fn vkey(config: &Config) -> Result<String, Failure> {
-    let signer = SoftwareSigner::open(&log_key_file(config)).map_err(Failure::unusable_by)?;
+    log_key(config, &log_key_file(config)).map(|key| key.to_string())
+}
+
+/// The key of this house's log, read from a file.
+pub fn log_key(config: &Config, file: &Path) -> Result<VerifierKey, Failure> {
+    let signer = SoftwareSigner::open(file).map_err(Failure::unusable_by)?;
     let PublicKey::Ed25519(public) = signer.public() else {
         return Err(Failure::unusable("the log's key is not Ed25519"));
     };
     let name = config.log_origin().parse().map_err(Failure::unusable_by)?;
-    Ok(VerifierKey::new(name, KeyType::Log, public).to_string())
+    Ok(VerifierKey::new(name, KeyType::Log, public))
 }
 
 fn jwk(key: &PublicKey) -> Result<String, Failure> {

@@ -8,6 +8,7 @@ pub mod room;
 pub mod serve;
 pub mod shell;
 pub mod verify;
+pub mod witness;
 
 use std::io::Read;
 use std::path::Path;

@@ -14,6 +14,7 @@ const PAGE: usize = 500;
 
 pub async fn run(command: Room) -> Result<(), Failure> {
     match command {
+        Room::Erase(arguments) => super::keep::erase(&arguments).await,
         Room::List(setup) => list(&open(&setup).await?).await,
         Room::Export { setup, room, out } => {
             let app = open(&setup).await?;

@@ -47,7 +47,7 @@ pub async fn listen(address: &str) -> Result<TcpListener, Failure> {
 }
 
 /// Resolves when the process is asked to end.
-fn stopped() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+pub fn stopped() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::unusable_by)?;
     Ok(async move {
         tokio::select! {

@@ -111,6 +111,47 @@ fn leaves(folder: &Path) -> u64 {
 }
 
 #[test]
+fn a_kept_checkpoint_refuses_a_backup_from_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("countersign.toml"), "[log]\norigin = \"log.example\"\n").unwrap();
+    drop(serve(folder.path()));
+    let (early, late) = (folder.path().join("early"), folder.path().join("late"));
+    assert_eq!(run(folder.path(), &["backup", early.to_str().unwrap()]).status.code(), Some(0));
+    assert_eq!(run(folder.path(), &["owner"]).status.code(), Some(0));
+    drop(serve_again(folder.path()));
+    assert_eq!(run(folder.path(), &["backup", late.to_str().unwrap()]).status.code(), Some(0));
+    let checkpoint = |backup: &Path| {
+        let manifest = std::fs::read(backup.join("manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        manifest["checkpoint"].as_str().unwrap().to_owned()
+    };
+    let (first, last) = (checkpoint(&early), checkpoint(&late));
+    assert_ne!(first, last);
+    // The disk is lost, so nothing here remembers what was published: the checkpoint somebody kept does.
+    let check = |backup: &Path, kept: &str, expected: (i32, &str)| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::copy(folder.path().join("countersign.toml"), elsewhere.path().join("countersign.toml"))
+            .unwrap();
+        std::fs::write(elsewhere.path().join("kept"), kept).unwrap();
+        let arguments = ["restore", backup.to_str().unwrap(), "--checkpoint", "kept"];
+        let restored = run(elsewhere.path(), &arguments);
+        let said = format!("{}{}", out(&restored), err(&restored));
+        assert_eq!(restored.status.code(), Some(expected.0), "{said}");
+        assert!(said.contains(expected.1), "{said}");
+        let there = elsewhere.path().join("countersign-data/journal.db").exists();
+        assert_eq!(there, expected.0 == 0, "a refused backup is not put into place");
+    };
+    check(&late, &last, (0, "are back"));
+    check(&late, &first, (0, "are back"));
+    check(&early, &first, (0, "are back"));
+    check(&early, &last, (1, "restore refused"));
+    check(&late, &last.replace("log.example\n", "log.other\n"), (1, "no pinned log key"));
+    let forged = first.lines().nth(1).unwrap().to_owned();
+    check(&late, &first.replacen(&format!("\n{forged}\n"), "\n0\n", 1), (1, "signature"));
+    check(&late, "no checkpoint", (1, "not a signed note"));
+}
+
+#[test]
 fn bad_setups_name_the_key_and_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let check = |text: &str, expected: &[&str]| {

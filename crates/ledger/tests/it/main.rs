@@ -10,3 +10,4 @@ mod export;
 mod merkle;
 mod note;
 mod tiles;
+mod witness;

@@ -12,3 +12,4 @@ mod outbox;
 mod postgres;
 mod runtime;
 mod sqlite;
+mod witness;

@@ -110,6 +110,9 @@ fn heads_and_logs() {
     check(|_| {}, Some(trust(&[3], &[1], 0)), "server_untrusted at /keys");
     check(|_| {}, Some(trust(&[], &[1], 0)), "server_untrusted at /keys");
     check(|_| {}, Some(trust(&[1], &[3], 0)), "log_unsigned at /log/checkpoint");
+    // A quorum counts for nothing under a log that nobody vouches for.
+    check(|_| {}, Some(trust(&[1], &[], 1)), "log_unknown at /log/checkpoint");
+    check(|_| {}, Some(trust(&[1], &[], 0)), "valid");
     check(|header| header.log = None, None, "valid");
     check(|header| header.log = None, Some(trust(&[1], &[1], 0)), "valid");
     check(|header| header.log = None, own(), "log_missing at /log");

@@ -1,7 +1,9 @@
 //! The two verifiers answer alike: verdict and code, for every file here and for seeded mutations of each.
 
-use crate::support::{export, file};
+use crate::support::{ORIGIN, export, file, signer, vkey};
+use keys::Signer;
 use ledger::export::Rule;
+use ledger::note::KeyType;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use verify::{Trust, Verdict, verify};
@@ -90,6 +92,51 @@ fn exports_and_checkpoints() {
     assert!(valid >= 6 && refused > 200 && unusable > 20, "{valid} {refused} {unusable}");
 }
 
+/// How many witnesses must have cosigned, of which, and under whose log.
+#[test]
+fn quorums() {
+    let (header, entries) = export(Rule::PrevHex, 4);
+    let with_log = file(&header, &entries);
+    let checkpoint = header.log.clone().unwrap().checkpoint;
+    let unwitnessed: String = checkpoint.split_inclusive('\n').take(5).collect();
+    let mut bare = header.clone();
+    bare.log = None;
+    let mut alone = header;
+    alone.log.as_mut().unwrap().checkpoint = unwitnessed.clone();
+    let files = [
+        with_log,
+        file(&bare, &entries),
+        file(&alone, &entries),
+        checkpoint.into_bytes(),
+        unwitnessed.into_bytes(),
+    ];
+    let witness = |name: &str, seed| vkey(name, KeyType::Witness, &signer(seed)).to_string();
+    let pinned = [witness("witness.example", 2), witness("other.example", 4)];
+    let log = vkey(ORIGIN, KeyType::Log, &signer(1)).to_string();
+    let mut cases = Vec::new();
+    for logs in [vec![], vec![log]] {
+        for (witnesses, required) in [
+            (&pinned[..0], 0),
+            (&pinned[..1], 0),
+            (&pinned[..1], 1),
+            (&pinned[1..], 1),
+            (&pinned[..], 1),
+            (&pinned[..], 2),
+        ] {
+            let trust = serde_json::json!({
+                "servers": [signer(1).public()], "logs": logs, "witnesses": witnesses, "witnesses_required": required,
+            });
+            for (number, file) in files.iter().enumerate() {
+                let name = format!("file {number} under {trust}");
+                cases.push(Case { name, file: file.clone(), trust: Some(trust.to_string()) });
+            }
+        }
+    }
+    let verdicts = agree(&cases);
+    // Without a log's key: the three exports while nothing is required. With it: all five, then one that has its witness.
+    assert_eq!(count(&verdicts, Verdict::Valid), 3 * 2 + 5 * 2 + 2 * 2);
+}
+
 #[test]
 fn what_is_no_proof() {
     let texts: [&[u8]; 12] = [
@@ -117,9 +164,6 @@ fn what_is_no_proof() {
 }
 
 pub fn trust_text() -> String {
-    use crate::support::{ORIGIN, signer, vkey};
-    use keys::Signer;
-    use ledger::note::KeyType;
     serde_json::json!({
         "servers": [signer(1).public()],
         "logs": [vkey(ORIGIN, KeyType::Log, &signer(1)).to_string()],
