@@ -125,13 +125,13 @@ impl Seals {
             })
     }
 
-    fn seal<T: Serialize>(&self, domain: &str, value: &T) -> String {
+    pub(crate) fn seal<T: Serialize>(&self, domain: &str, value: &T) -> String {
         let body = canon::to_vec(value).unwrap_or_default();
         let mac = commit(&self.key, domain, &body);
         format!("{}.{}", URL_SAFE_NO_PAD.encode(&body), mac.base64url())
     }
 
-    fn unseal<T: serde::de::DeserializeOwned>(&self, domain: &str, sealed: &str) -> Option<T> {
+    pub(crate) fn unseal<T: serde::de::DeserializeOwned>(&self, domain: &str, sealed: &str) -> Option<T> {
         let (body, mac) = sealed.split_once('.')?;
         let body = URL_SAFE_NO_PAD.decode(body).ok()?;
         let expected = commit(&self.key, domain, &body).base64url();

@@ -2,7 +2,7 @@
 //! all is a protocol error.
 
 use super::front::sentence;
-use super::{label, tools};
+use super::{elicit, label, tools};
 use crate::answers::{EvidenceInput, Matter};
 use crate::guard::ClientAddress;
 use crate::opening::{OpenRoom, OtherSeat};
@@ -20,7 +20,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A wait that the front has already waited.
@@ -225,6 +225,13 @@ impl Handler {
         spell(&self.see(&at).await?)
     }
 
+    /// The second call after a person was led to a question: what was sent stands, and the room is as it is now.
+    async fn resume(&self, link: &str, state: &str, parts: &Request) -> Result<String, Error> {
+        let accepted_envelope = elicit::sent(&self.app, link, state)?;
+        let room = self.see(&self.enter(link, parts).await?).await?;
+        spell(&elicit::Resumed { accepted_envelope, room })
+    }
+
     fn link(&self, text: &str) -> Result<Link, Error> {
         Link::parse(&self.app.config().public_url, text)
     }
@@ -270,9 +277,21 @@ impl ServerHandler for Handler {
         }
         let parts = Request::of(context.extensions.get::<Parts>());
         let arguments = request.arguments.unwrap_or_default();
-        let result = match self.call(&request.name, arguments, &parts).await {
+        let link = arguments.get("link").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let called = match &request.request_state {
+            Some(state) => self.resume(&link, state, &parts).await,
+            None => self.call(&request.name, arguments, &parts).await,
+        };
+        let result = match called {
             Ok(text) => {
-                let content = serde_json::from_str(&text).ok();
+                let content: Option<Value> = serde_json::from_str(&text).ok();
+                if request.request_state.is_none()
+                    && elicit::can_lead(&context)
+                    && let Some(answer) = &content
+                    && let Some(offer) = elicit::offer(&self.app, &link, answer)
+                {
+                    return Ok(offer.into());
+                }
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
                 result.structured_content = content;
                 result

@@ -2,6 +2,7 @@
 //! handshake. Nothing is kept between requests; what looks like a session carries only the client's name.
 
 mod direct;
+mod elicit;
 mod front;
 mod handler;
 mod label;

@@ -2,11 +2,15 @@
 //! the older one.
 
 use crate::support::{Server, card, secret};
-use rmcp::model::{CallToolRequestParams, ProtocolVersion};
-use rmcp::service::RunningService;
+use rmcp::model::{
+    CallToolRequestParams, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ProtocolVersion, UrlElicitationCapability,
+};
+use rmcp::service::{RequestContext, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, RoleClient};
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData, RoleClient};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Default)]
 struct Agent;
@@ -330,4 +334,74 @@ async fn a_relayed_answer_and_a_withdrawal() {
     assert_eq!(refused["error"]["code"], "not_permitted");
     let left = agent.call("withdraw", json!({ "link": b, "reason": "No longer needed" })).await;
     assert_eq!(left["status"], "withdrawn");
+}
+
+/// A host that leads its person to the addresses it is given.
+#[derive(Clone, Default)]
+struct Host {
+    led: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+impl ClientHandler for Host {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = ClientConfig::default();
+        info.capabilities.elicitation =
+            Some(ElicitationCapability::new().with_url(UrlElicitationCapability::new()));
+        info
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::UrlElicitationParams { message, url, .. } = request else {
+            return Ok(ElicitResult::new(ElicitationAction::Decline));
+        };
+        self.led.lock().unwrap().push((message, url));
+        Ok(ElicitResult::new(ElicitationAction::Accept))
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_can_is_led_to_the_answer_page_once() {
+    let server = Server::start().await;
+    let room = server.negotiating().await;
+    let link = format!("http://localhost:{}/room/{}#seat=A&t={}", server.at.port(), room.room, room.a);
+    let host = Host::default();
+    let transport = StreamableHttpClientTransport::from_uri(server.url("/mcp"));
+    let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    let client = host.clone().serve_with_lifecycle(transport, mode).await.unwrap();
+    let send = |message: &str, status: &str, question: Option<&str>| {
+        let mut arguments = json!({ "link": link, "message": message, "status": status });
+        if let Some(question) = question {
+            arguments["escalation"] = json!({ "question": question });
+        }
+        let mut params = CallToolRequestParams::new("send_envelope");
+        params.arguments = arguments.as_object().cloned();
+        params
+    };
+    let before = server.get(&room.path(""), &room.a).await["since"].as_u64().unwrap();
+    let result = client.call_tool(send("Wait", "escalate", Some("Is 950 fine?"))).await.unwrap();
+    let content = result.structured_content.unwrap();
+    assert_eq!(content["accepted_envelope"]["question_id"], "q1", "{content}");
+    assert_eq!(content["room"]["status"], "paused");
+    let page = format!("http://localhost:{}/asks/{}/q1", server.at.port(), room.room);
+    let led = host.led.lock().unwrap().clone();
+    assert_eq!(led.len(), 1);
+    assert_eq!(led[0].1, page);
+    assert!(led[0].0.ends_with("Is 950 fine?"), "{}", led[0].0);
+    // The second call sent nothing, and answered nothing.
+    let ledger = server.get(&room.path("/ledger"), &room.a).await;
+    let count = |kind: &str| {
+        ledger["entries"].as_array().unwrap().iter().filter(|entry| entry["type"] == kind).count()
+    };
+    assert!(ledger["entries"].as_array().unwrap().len() as u64 > before);
+    assert_eq!((count("envelope"), count("escalation"), count("principal_answer")), (1, 1, 0));
+
+    // A state of another server, or with another link, opens nothing.
+    let mut forged = send("Wait", "escalate", Some("Is 950 fine?"));
+    forged.request_state = Some("e30.AAAA".to_owned());
+    let refused = client.call_tool(forged).await.unwrap().structured_content.unwrap();
+    assert_eq!(refused["error"]["code"], "bad_request_state");
 }
