@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &["canon", "env", "keys"]),
     ("approvals", &["canon", "env", "keys", "ledger"]),
     ("pxp", &["canon", "env", "keys", "ledger", "approvals"]),
+    ("mandate", &["canon", "env", "keys", "ledger", "approvals"]),
     ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp"]),
     ("store", &["canon", "env", "keys", "ledger"]),
     ("fetch", &["canon", "env", "ledger"]),
@@ -20,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The pure crates, and what none of them may name.
-const PURE: &[&str] = &["canon", "keys", "ledger", "approvals", "pxp", "verify"];
+const PURE: &[&str] = &["canon", "keys", "ledger", "approvals", "pxp", "mandate", "verify"];
 const IMPURE: &[&str] = &[
     "tokio",
     "axum",

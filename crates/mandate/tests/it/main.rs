@@ -1,0 +1,19 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::as_conversions
+)]
+
+mod authorizing;
+mod desk;
+mod engine;
+mod fixture;
+mod properties;
+mod receipts;
+mod shapes;
+mod stream;
+mod vectors;
+mod wallets;
+mod weaknesses;
