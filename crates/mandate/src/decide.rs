@@ -5,11 +5,12 @@ mod checking;
 mod gate;
 mod settling;
 
+use crate::authorization::AuthorizationDigest;
 use crate::command::{Anchor, Command, Observed, Reply, Verification};
 use crate::engine::{Inputs, Judged, Proposal, judge_action};
 use crate::log::{AuthorityEvaluated, Event, Fact, Phase, RunId, Updated};
 use crate::snapshot::Snapshot;
-use crate::state::{Anchored, Approval, State};
+use crate::state::{Anchored, Approval, GRACE_MS, State};
 use crate::text::Id;
 use crate::time::Millis;
 use crate::{HashedAction, Refusal, decision_hash, evolve};
@@ -130,6 +131,19 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Looks again when this authorization is over; of several that are out, one wake is enough, for a tick sees to the
+    /// next.
+    pub fn watch(&mut self, valid_until: Millis) {
+        if self.state.unsettled.len() <= 1 {
+            self.wake(valid_until.plus(GRACE_MS + 1));
+        }
+    }
+
+    /// Asks the rail to release what an authorization allows. Asking twice releases it once: its nonce is spent once.
+    pub fn release(&mut self, digest: &AuthorizationDigest) {
+        self.submit(format!(r#"{{"digest":"{digest}","kind":"release"}}"#));
+    }
+
     /// Asks the rail to do something with the mandate, in its own words.
     pub fn submit(&mut self, body: String) {
         self.effects.push(Effect::Submit { rail: "mandate".to_owned(), body });
@@ -227,15 +241,17 @@ fn anchor(draft: &mut Draft<'_>, anchor: &Anchor) -> Result<Reply, Refusal> {
         return Err(Refusal::AnchorDiffers);
     }
     if let Some(known) = draft.state.anchored() {
-        if known.mandate.hash() == mandate.hash()
-            && known.vault == anchor.vault
+        let same = known.mandate.hash() == mandate.hash() && known.revoked.is_none();
+        let nothing_new = known.vault == anchor.vault
             && known.tariff == anchor.tariff
-        {
+            && known.vault_name == anchor.vault_name;
+        if same && nothing_new {
             return Ok(Reply::Anchored { hash: mandate.hash(), version: mandate.version });
         }
-        let same = known.mandate.hash() == mandate.hash();
-        if known.mandate.id != mandate.id || (!same && mandate.version <= known.mandate.version) {
-            return Err(Refusal::VersionMustGrow { known: known.mandate.version });
+        // A revocation has a version of its own, which a new mandate must exceed.
+        let last = known.revoked.unwrap_or(known.mandate.version);
+        if known.mandate.id != mandate.id || (!same && mandate.version <= last) {
+            return Err(Refusal::VersionMustGrow { known: last });
         }
     }
     draft.push(Fact::MandateUpdated(Box::new(Updated {
@@ -250,7 +266,7 @@ fn anchor(draft: &mut Draft<'_>, anchor: &Anchor) -> Result<Reply, Refusal> {
 
 fn revoke(draft: &mut Draft<'_>, version: u32) -> Result<Reply, Refusal> {
     let anchored = draft.anchored()?;
-    if anchored.revoked {
+    if anchored.revoked.is_some() {
         return Ok(Reply::Done);
     }
     if version <= anchored.mandate.version {

@@ -88,9 +88,9 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
         }
         Fact::TransactionConfirmed { digest, tx_hash, .. } => confirmed(state, digest, *tx_hash),
         Fact::MandateUpdated(updated) => anchored(state, updated),
-        Fact::MandateRevoked { .. } => {
+        Fact::MandateRevoked { version } => {
             if let Some(anchored) = &mut state.anchored {
-                Arc::make_mut(anchored).revoked = true;
+                Arc::make_mut(anchored).revoked = Some(*version);
             }
         }
         Fact::MandatePaused { .. } => state.paused = true,
@@ -129,7 +129,7 @@ fn anchored(state: &mut State, updated: &Updated) {
         tariff: updated.tariff.clone(),
         vault: updated.vault.clone(),
         vault_name: updated.vault_name.clone(),
-        revoked: false,
+        revoked: None,
     }));
 }
 

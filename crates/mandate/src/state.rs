@@ -61,7 +61,8 @@ pub struct Anchored {
     pub tariff: Tariff,
     pub vault: Vault,
     pub vault_name: Option<Id>,
-    pub revoked: bool,
+    /// The version under which its anchor says that it is revoked.
+    pub revoked: Option<u32>,
 }
 
 /// A run: the last proposal it made that waits for verification.
@@ -284,7 +285,7 @@ impl State {
             .fold(0_u64, |sum, (_, flight)| sum.saturating_add(flight.amount));
         let anchored = self.anchored();
         Snapshot {
-            anchor_status: if anchored.is_some_and(|anchored| anchored.revoked) {
+            anchor_status: if anchored.is_some_and(|anchored| anchored.revoked.is_some()) {
                 Status::Revoked
             } else {
                 observed.anchor_status

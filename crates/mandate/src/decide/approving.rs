@@ -11,7 +11,7 @@ use crate::log::{ApprovalId, Approved, Declined, Fact, Issued, Layer, Phase};
 use crate::proof::{ApproveBody, Approvers, DeclineBody, Question, VetoBody};
 use crate::reason::Reason;
 use crate::snapshot::Snapshot;
-use crate::state::{Anchored, Approval, ApprovalStatus, AuthorizationStatus, GRACE_MS, Holder};
+use crate::state::{Anchored, Approval, ApprovalStatus, AuthorizationStatus, Holder};
 use crate::text::{KeyHash, Text};
 use crate::{Outcome, Refusal};
 use approvals::Decided;
@@ -132,7 +132,7 @@ pub(super) fn approve(draft: &mut Draft<'_>, command: &command::Approve) -> Resu
         compromised_engine: false,
     })));
     draft.clear(&approval);
-    draft.wake(record.fields.valid_until.plus(GRACE_MS + 1));
+    draft.watch(record.fields.valid_until);
     super::settling::ask_for_bond(draft, &approval.id());
     Ok(Reply::Approved { signed, required, authorization: Some(Box::new(record)) })
 }

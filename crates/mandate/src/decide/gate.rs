@@ -10,7 +10,7 @@ use crate::issue::{self, Consent};
 use crate::log::{ApprovalRequested, BondLocked, Fact, Issued};
 use crate::price::{BadBond, Locked, Price, PriceSchema};
 use crate::reason::Reason;
-use crate::state::{Anchored, Approval, ApprovalStatus, Authorization, Holder};
+use crate::state::{Anchored, Approval, ApprovalStatus, Authorization, AuthorizationStatus, Holder};
 use crate::text::Text;
 use crate::{HashedAction, Outcome, Refusal};
 use ledger::Effect;
@@ -48,7 +48,7 @@ pub(super) fn allowed(draft: &mut Draft<'_>, mut case: Case<'_>) -> Result<Reply
     let action = action(&case)?;
     if let Some(held) = reservation(draft, &mut case, &action)? {
         return match held {
-            Held::Same(held) => Ok(authorized(&case, &held)),
+            Held::Same(held) => Ok(authorized(draft, &case, &held)),
             Held::Denied => denied(draft, case),
         };
     }
@@ -72,9 +72,9 @@ pub(super) fn allowed(draft: &mut Draft<'_>, mut case: Case<'_>) -> Result<Reply
         compromised_engine: false,
     })));
     if case.check.execute {
-        draft.submit(format!(r#"{{"digest":"{}","kind":"release"}}"#, record.digest_hex));
+        draft.release(&record.digest_hex);
     }
-    draft.wake(ends.plus(crate::state::GRACE_MS + 1));
+    draft.watch(ends);
     let mut checked = checked(&case, Next::Authorized);
     checked.authorization = Some(record);
     Ok(Reply::Checked(Box::new(checked)))
@@ -109,7 +109,7 @@ pub(super) fn escalated(draft: &mut Draft<'_>, mut case: Case<'_>) -> Result<Rep
     }
     if let Some(held) = reservation(draft, &mut case, &action)? {
         return match held {
-            Held::Same(held) => Ok(authorized(&case, &held)),
+            Held::Same(held) => Ok(authorized(draft, &case, &held)),
             Held::Denied => denied(draft, case),
         };
     }
@@ -297,7 +297,13 @@ fn action(case: &Case<'_>) -> Result<HashedAction, Refusal> {
     case.judged.action.clone().ok_or_else(|| Refusal::Bug("no action was read".to_owned()))
 }
 
-fn authorized(case: &Case<'_>, held: &Authorization) -> Reply {
+/// The authorization that is out already. One that nobody has submitted yet is released now, if that is asked and needs
+/// nobody else.
+fn authorized(draft: &mut Draft<'_>, case: &Case<'_>, held: &Authorization) -> Reply {
+    let unused = held.status == AuthorizationStatus::Issued && held.tx_hash.is_none();
+    if case.check.execute && unused && !held.record.fields.requires_principal {
+        draft.release(&held.record.digest_hex);
+    }
     let mut checked = checked(case, Next::Authorized);
     checked.authorization = Some(held.record.clone());
     checked.approval_id = held.approval.and_then(|number| format!("AP-{number}").parse::<Text<1, 64>>().ok());

@@ -129,6 +129,11 @@ pub(super) fn tick(draft: &mut Draft<'_>) -> Reply {
     for digest in &overdue {
         draft.submit(format!(r#"{{"digest":"{digest}","kind":"reconcile"}}"#));
     }
+    let ends = draft.state.unsettled.iter().filter_map(|nonce| draft.state.authorizations.get(nonce));
+    let ends = ends.map(|held| held.record.fields.valid_until.plus(GRACE_MS + 1));
+    if let Some(next) = ends.filter(|end| *end > now).min() {
+        draft.wake(next);
+    }
     if waits || !overdue.is_empty() {
         draft.wake(now.plus(AGAIN_MS));
     }

@@ -50,7 +50,10 @@ fn of_an_allowed_action_and_its_settlement() {
     let report = checked.evaluation.verification_hash.unwrap().to_string();
     assert_eq!(json["authorization"]["verification_id"], format!("V-{}", &report[..12]));
     assert_eq!(json["verification"]["report_hash"], report);
-    assert_eq!(json["settlement"], json!({"block": 9, "chain": "cardano-preprod", "tx_hash": tx("t").to_string()}));
+    assert_eq!(
+        json["settlement"],
+        json!({"block": 9, "chain": "cardano-preprod", "tx_hash": tx("t").to_string()})
+    );
     assert_eq!((&json["masumi"], &json["approval"]), (&Value::Null, &Value::Null));
     assert_eq!(json["evaluation"]["checks"][0]["id"], "proposal");
     let again: Receipt = canon::from_slice(&canon::to_vec(&receipt).unwrap()).unwrap();

@@ -45,6 +45,26 @@ fn an_allowed_action_is_authorized_once() {
 }
 
 #[test]
+fn it_is_released_when_that_is_asked() {
+    let mut desk = Desk::new();
+    let one = action("one", 842);
+    let mut dry = desk.command(&one);
+    dry.execute = false;
+    let checked = desk.send(dry).unwrap();
+    let digest = checked.authorization.as_ref().unwrap().digest_hex;
+    let wanted = format!(r#"{{"digest":"{digest}","kind":"release"}}"#);
+    assert!(!desk.submitted().contains(&wanted));
+    let entries = desk.entries.len();
+    desk.check(&one);
+    assert!(desk.submitted().contains(&wanted));
+    assert_eq!(desk.entries.len(), entries);
+    desk.execution(&checked, Execution::Submitted { tx_hash: tx("t") }).unwrap();
+    let before = desk.submitted().len();
+    desk.check(&one);
+    assert_eq!(desk.submitted().len(), before, "under way already");
+}
+
+#[test]
 fn what_is_not_signed_or_not_allowed_gets_no_authorization() {
     let mut desk = Desk::new();
     let mut unsigned = desk.command(&action("one", 842));
@@ -468,12 +488,19 @@ fn a_later_version_replaces_an_earlier_one() {
     later["version"] = json!(4);
     let command = anchor(&desk, &later);
     assert!(desk.run(&command).is_ok());
+    let revoke = |desk: &mut Desk, version: u32| desk.run(&Command::Revoke { version });
+    assert_eq!(revoke(&mut desk, 4), Err(Refusal::VersionMustGrow { known: 4 }));
+    assert_eq!(revoke(&mut desk, 5), Ok(Reply::Done));
+    assert_eq!(desk.run(&command), Err(Refusal::VersionMustGrow { known: 5 }), "it stays revoked");
+    later["version"] = json!(6);
+    let command = anchor(&desk, &later);
+    assert!(desk.run(&command).is_ok());
     // Read with the old version, the anchor is behind.
     let check = desk.command(&action("one", 100));
     assert_eq!(desk.send(check).unwrap().evaluation.reason, Some(Reason::MandateVersionMismatch));
     // A document that is not the anchored one is never evaluated.
     let mut check = desk.command(&action("two", 100));
-    check.observed.anchor_version = 4;
+    check.observed.anchor_version = 6;
     assert_eq!(desk.send(check), Err(Refusal::AnchorDiffers));
 }
 
