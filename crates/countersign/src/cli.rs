@@ -30,6 +30,9 @@ pub enum Command {
     /// The server's keys
     #[command(subcommand)]
     Keys(Keys),
+    /// Mandates: hash a document, judge an action, rebuild what the engine signs
+    #[command(subcommand)]
+    Mandate(crate::commands::mandate::Mandate),
     /// Rooms, seen by the operator of this server
     #[command(subcommand)]
     Room(Room),

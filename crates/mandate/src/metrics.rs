@@ -64,7 +64,7 @@ impl Serialize for Tenths {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = format!("{}.{}", self.0 / 10, self.0 % 10);
         match text.parse::<f64>() {
-            Ok(number) if self.0 % 10 != 0 => serializer.serialize_f64(number),
+            Ok(number) if !self.0.is_multiple_of(10) => serializer.serialize_f64(number),
             _ => serializer.serialize_u64(self.0 / 10),
         }
     }

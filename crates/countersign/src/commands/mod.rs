@@ -4,6 +4,7 @@ pub mod canon;
 pub mod doctor;
 pub mod keep;
 pub mod keys;
+pub mod mandate;
 pub mod room;
 pub mod serve;
 pub mod shell;

@@ -11,6 +11,7 @@ mod canon;
 mod demo;
 mod erase;
 mod house;
+mod mandate;
 mod witness;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -110,6 +110,19 @@ fn a_price_is_the_same_until_it_is_paid() {
 }
 
 #[test]
+fn prices_that_nobody_pays_are_not_made_without_end() {
+    let mut desk = Desk::new();
+    for n in 0..200 {
+        desk.price(&action(&format!("a{n}"), 1100));
+    }
+    let more = desk.command(&action("more", 1100));
+    assert_eq!(desk.send(more), Err(Refusal::TooManyPriced { max: 200 }));
+    desk.wait(3_600_000);
+    desk.run(&Command::Tick).unwrap();
+    desk.price(&action("more", 1100));
+}
+
+#[test]
 fn a_quote_is_owed_by_nobody() {
     let mut desk = Desk::new();
     let mut dry = desk.command(&action("one", 1800));
