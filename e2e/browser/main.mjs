@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { pushing } from './push.mjs';
-import { check, launch, same, serve, shot, sound, tally, tool, window } from './support.mjs';
+import { check, launch, same, serve, shot, sound, take, tally, tool, window } from './support.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -107,8 +107,8 @@ async function play(width) {
       await page.getByRole('button', { name: 'Seal this card' }).click();
       await page.getByText('Your card is sealed.', { exact: true }).waitFor();
     });
-    await check(at('the other side joins by MCP, its person enrols a passkey of their own'), async () => {
-      const joined = await tool(url, 'join_room', { link: links[1], agent_name: 'Agent B' });
+    await check(at('the other side takes its invite, its person enrols a passkey of their own'), async () => {
+      const joined = await take(url, links[1] ?? '');
       agentB = joined.your_link;
       await ben.page.goto(joined.principal_link);
       await ben.page.getByRole('heading', { name: 'Answer for Ben' }).waitFor();
@@ -221,7 +221,7 @@ async function play(width) {
     await check(at('the brief says what was agreed and on whose authority'), async () => {
       await page.getByRole('link', { name: 'Read the brief' }).click();
       const text = await page.locator('article').innerText();
-      for (const part of ['Price 950.00 EUR', 'signed with a passkey', 'Blue chairs fade', 'Ana approves this price.', 'allowed by their card']) {
+      for (const part of ['Price 950.00 EUR', 'signed with a passkey', 'Blue chairs fade', 'Ana approves this price.', "'s sealed card, line"]) {
         if (!text.includes(part)) throw new Error(`the brief does not say: ${part}\n${text}`);
       }
       await sound(page, 'brief');
@@ -364,7 +364,7 @@ async function withoutScripts() {
     const joined = await tool(url, 'join_room', { link: opened.invite_link_for_counterpart, agent_name: 'Agent B' });
     await check('scripts off: a pasted personal link opens the room', async () => {
       await page.goto(`${url}/open`);
-      await page.getByLabel('Link').fill(opened.principal_link);
+      await page.getByLabel('Link').fill(await server.principal(opened.room_id));
       await page.getByRole('button', { name: 'Open' }).click();
       await page.getByRole('heading', { name: 'Answer for Ana' }).waitFor();
       await page.getByRole('button', { name: 'Use this browser' }).click();

@@ -40,7 +40,7 @@ export function tally() {
 }
 
 /**
- * A fresh server on loopback. Gives its address and the first owner's link.
+ * A fresh server on loopback. Gives its address, the first owner's link, and the link of an opener's person as it prints it.
  * @param {string[]} [more] further lines of its configuration
  */
 export async function serve(more = []) {
@@ -69,7 +69,22 @@ export async function serve(more = []) {
       if (found) resolve(found[0]);
     });
   });
-  return { url, link: String(link), stop: () => child.kill('SIGTERM') };
+  /**
+   * @param {string} room
+   * @returns {Promise<string>}
+   */
+  const principal = (room) =>
+    new Promise((resolve) => {
+      const look = () => {
+        const found = new RegExp(`http\\S+/room/${room}#seat=A&p=\\S+\\n`).exec(printed);
+        if (!found) return;
+        child.stdout.off('data', look);
+        resolve(found[0].trim());
+      };
+      child.stdout.on('data', look);
+      look();
+    });
+  return { url, link: String(link), principal, stop: () => child.kill('SIGTERM') };
 }
 
 export async function launch() {
@@ -159,6 +174,23 @@ export async function tool(url, name, args) {
   const answer = await response.json();
   if (answer.error || answer.result?.isError) throw new Error(`${name}: ${JSON.stringify(answer.error ?? answer.result).slice(0, 600)}`);
   return answer.result.structuredContent;
+}
+
+/**
+ * Takes a seat with its invite over HTTP, as a person's own client would.
+ * @param {string} url
+ * @param {string} invite
+ */
+export async function take(url, invite) {
+  const room = /\/room\/([^#/]+)/.exec(invite)?.[1] ?? '';
+  const response = await fetch(`${url}/api/rooms/${room}/seat`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${invite.slice(invite.lastIndexOf('=') + 1)}` },
+    body: JSON.stringify({ agent: 'Agent B' }),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`the seat was not taken: ${JSON.stringify(answer)}`);
+  return answer;
 }
 
 /**

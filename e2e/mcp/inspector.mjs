@@ -1,6 +1,8 @@
 // The Inspector's command line lists the tools and calls each of them, in both generations.
 
 import { strict as assert } from 'node:assert';
+import { readFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 import { api, check, installed, mcp, out, run, secret, url } from './check.mjs';
 
 export async function inspector() {
@@ -57,9 +59,9 @@ async function play(era, called) {
     const waited = await tool('wait_for_turn', { link: b, since: sealed.since });
     assert.equal(waited.your_turn, true);
 
-    // A person vouches with a credential of their own, which their one-time link gave them.
+    // A person vouches with a credential of their own, which their one-time link gave them. The server prints that link.
     const path = `/api/rooms/${opened.room_id}/principal`;
-    const { status, text } = await api('POST', path, secret(opened.principal_link), { as: 'link' });
+    const { status, text } = await api('POST', path, secret(await principal(opened.room_id)), { as: 'link' });
     assert.equal(status, 200, text);
     const person = `${url}/room/${opened.room_id}#seat=A&t=${JSON.parse(text).secret}`;
     await tool('confirm_claim', { link: person, claim_id: claim, accept: true });
@@ -81,6 +83,17 @@ async function play(era, called) {
     const left = await tool('withdraw', { link: b, reason: 'The hall is closed' });
     assert.equal(left.status, 'withdrawn');
     assert.equal((await tool('get_brief', { link: a })).brief.outcome, 'withdrawn');
+}
+
+/** The link of the person of seat A, which no agent is given. */
+async function principal(room) {
+    for (let tries = 0; tries < 100; tries += 1) {
+        const printed = await readFile(`${out}/serve.log`, 'utf8');
+        const found = printed.match(new RegExp(`http\\S+/room/${room}#seat=A&p=\\S+`));
+        if (found) return found[0];
+        await setTimeout(50);
+    }
+    throw new Error(`the server printed no link for ${room}`);
 }
 
 async function inspect(era, args) {

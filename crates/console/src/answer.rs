@@ -6,7 +6,7 @@ use crate::page::{Fault, Shell, done, html};
 use crate::room::{Claim, claim as claim_line};
 use crate::visitor::{Fields, Posted, Visitor, room_id};
 use crate::words;
-use approvals::{Ask, EvidenceKind};
+use approvals::{Ask, EvidenceKind, Role};
 use askama::Template;
 use axum::Json;
 use axum::extract::Path;
@@ -19,12 +19,35 @@ use server::{Caller, Error, EvidenceInput, Matter, Prepared};
 struct Inbox {
     shell: Shell,
     questions: Vec<Question>,
+    doors: Vec<Door>,
+}
+
+/// A seat that an agent opened, with the link by which its person comes in.
+#[derive(Debug)]
+struct Door {
+    name: String,
+    topic: String,
+    seat: String,
+    link: String,
 }
 
 pub(crate) async fn inbox(visitor: Visitor) -> Result<Response, Fault> {
-    let waiting = visitor.app.inbox(&visitor.member()?.session).await?;
+    let member = visitor.member()?;
+    let waiting = visitor.app.inbox(&member.session).await?;
+    // Whoever runs the server hands these on. With several organizations no one owner speaks for the server.
+    let runs = member.roles.contains(&Role::Owner) && visitor.app.config().organizations.len() == 1;
+    let doors = if runs { visitor.app.open_doors().await? } else { Vec::new() };
+    let doors = doors
+        .into_iter()
+        .map(|door| Door {
+            name: words::shown(&door.name),
+            topic: words::shown(&door.topic),
+            seat: door.seat.to_string(),
+            link: door.link,
+        })
+        .collect();
     let questions = questions(waiting);
-    Ok(html(&Inbox { shell: visitor.shell("Waiting for you", None).await?, questions }))
+    Ok(html(&Inbox { shell: visitor.shell("Waiting for you", None).await?, questions, doors }))
 }
 
 #[derive(Template)]

@@ -79,18 +79,6 @@ pub(crate) const fn envelope_status(status: Status) -> Option<&'static str> {
     }
 }
 
-/// How an answer is known to be the person's.
-pub(crate) fn evidence(kind: &str) -> &'static str {
-    match kind {
-        "passkey" => "signed with a passkey",
-        "ed25519" => "signed with a key of theirs",
-        "wallet" => "signed with a wallet",
-        "session" => "given in a signed-in session, not signed",
-        "relayed" => "passed on by their agent",
-        _ => "known in another way",
-    }
-}
-
 /// `must_haves[0]` as `must have 1`.
 pub(crate) fn clause(reference: &str) -> String {
     let Some((list, index)) = reference.strip_suffix(']').and_then(|rest| rest.split_once('[')) else {

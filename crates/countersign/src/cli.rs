@@ -1,6 +1,6 @@
 //! The command line: one definition for parsing, completions and the man page.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Agents act, people countersign, anyone can check.
@@ -120,17 +120,38 @@ pub enum Keys {
 pub enum Room {
     /// Every room, its status and its head
     List(Setup),
-    /// Write a room's bundle: verifiable with public keys alone
+    /// Write a room as a file that verifies with public keys alone
     Export {
         #[command(flatten)]
         setup: Setup,
         room: String,
+        /// What of it
+        #[arg(long, value_enum, default_value_t = What::Bundle)]
+        what: What,
         /// Where to; standard output without it
-        #[arg(long, value_name = "FILE")]
+        #[arg(short, long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
     /// Destroy the private words of a room for good: its record stays whole and verifies
     Erase(Erase),
+    /// Print a room's decision brief as plain text
+    Brief {
+        #[command(flatten)]
+        setup: Setup,
+        /// A room of this server, or a file: a bundle, a brief with its proof
+        room: String,
+    },
+}
+
+/// What `countersign room export` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum What {
+    /// The whole room, without what is private to a side
+    Bundle,
+    /// The brief with its proof
+    Brief,
+    /// The chain of entries, JSON Lines
+    Ledger,
 }
 
 #[derive(Debug, Args)]

@@ -30,7 +30,8 @@ pub struct Config {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
-    /// The log's name in its checkpoints; without it the host of `server.public_url` and `/log`.
+    /// The log's name in its checkpoints; without it the host of `server.public_url` at the first start, and `/log`. The
+    /// first start fixes it.
     pub origin: Option<String>,
     /// Who is asked to cosign its checkpoints.
     pub witnesses: Vec<Witness>,
@@ -88,7 +89,8 @@ impl Config {
         })
     }
 
-    pub fn log_origin(&self) -> String {
+    /// The log's name as these settings would have it, were this the first start.
+    pub fn first_log_origin(&self) -> String {
         self.log.origin.clone().unwrap_or_else(|| {
             let url = &self.server.public_url;
             let host = url.host_str().unwrap_or("localhost");

@@ -4,7 +4,9 @@ use crate::commands::Failure;
 use crate::config::Config;
 use env::Source;
 use keys::{Algorithm, Ring, Signer, SoftwareSigner};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::log::Log;
@@ -51,7 +53,7 @@ impl House {
                 (Arc::new(sqlite.clone()), Some(sqlite))
             }
         };
-        let origin = config.log_origin().parse().map_err(Failure::unusable_by)?;
+        let origin = log_origin(&config)?.parse().map_err(Failure::unusable_by)?;
         let log = Log::new(Arc::clone(&journal), source, Arc::new(log_key), origin)
             .with_witnesses(crate::notifier::witnesses(&config)?);
         Ok(Self { config, journal, sqlite, ring, log })
@@ -82,6 +84,40 @@ pub fn ring_folder(config: &Config) -> PathBuf {
 /// The log's own key: it signs checkpoints only and is never rotated, because witnesses pin it.
 pub fn log_key_file(config: &Config) -> PathBuf {
     config.data.join("log.jwk")
+}
+
+/// The log's name: what the first start fixed, else what these settings would give it. Whoever knows the log by its name
+/// would take a renamed one for another, so settings that name it otherwise are refused.
+pub fn log_origin(config: &Config) -> Result<String, Failure> {
+    let file = log_origin_file(config);
+    let fixed = match std::fs::read_to_string(&file) {
+        Ok(text) => text.trim_end().to_owned(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(config.first_log_origin()),
+        Err(error) => return Err(Failure::unusable(format!("{}: {error}", file.display()))),
+    };
+    match &config.log.origin {
+        Some(other) if *other != fixed => Err(Failure::unusable(format!(
+            "log.origin is \"{other}\", but this log has been \"{fixed}\" since its first start ({})",
+            file.display()
+        ))),
+        _ => Ok(fixed),
+    }
+}
+
+/// Keeps the log's name as it is now, whatever address the server has later. Nothing changes where it was kept before.
+pub fn fix_log_origin(config: &Config) -> Result<(), Failure> {
+    let file = log_origin_file(config);
+    let failed = |error: std::io::Error| Failure::unusable(format!("{}: {error}", file.display()));
+    let origin = log_origin(config)?;
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file) {
+        Ok(mut new) => writeln!(new, "{origin}").and_then(|()| new.sync_all()).map_err(failed),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+pub fn log_origin_file(config: &Config) -> PathBuf {
+    config.data.join("log.origin")
 }
 
 /// The key that wraps the data keys of payloads.

@@ -1,6 +1,14 @@
 //! The decision brief (seed section 7): a pure function of what every seat may see, so that all seats hold the same
 //! brief, and anyone with the envelopes can recompute it. What is private to a side is added by its own view.
 
+mod flags;
+mod text;
+mod told;
+mod words;
+
+pub use text::text;
+pub use told::{Group, Known, Line, Part, Term, Told, VERIFIED, tell};
+
 use crate::command::Standing;
 use crate::envelope::Speaker;
 use crate::limit::TermValue;

@@ -106,11 +106,13 @@ impl<'a> Draft<'a> {
         self.push(BriefRecorded { brief_hash, outcome, payload: None }, Some(Body::Brief(Box::new(brief))))
     }
 
-    /// Wakes the room when its deadline or an offer's expiry comes, and a built-in seat when it is its turn.
+    /// Wakes the room when its deadline, a reminder before it or an offer's expiry comes, and a built-in seat when it is its
+    /// turn.
     pub fn schedule(&mut self) {
         let stream = self.stream();
         let mut wakes: Vec<Timestamp> = self.state.deadline().map(|(at, _)| at).into_iter().collect();
         let now = self.now();
+        wakes.extend(self.state.reminder());
         wakes.extend(
             self.state.offers.iter().filter(|offer| offer.is_open(now)).filter_map(|offer| offer.expires_at),
         );

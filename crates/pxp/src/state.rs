@@ -442,6 +442,13 @@ impl State {
         }
     }
 
+    /// When a person who has not answered is reminded: half way to the deadline, once.
+    pub fn reminder(&self) -> Option<Timestamp> {
+        let seconds = self.room.as_ref()?.policy.answer_seconds.filter(|seconds| *seconds > 1)?;
+        let since = self.waiting_since.filter(|_| matches!(self.phase, Phase::Awaiting(_)))?;
+        Some(since + env::Duration::from_secs(u64::from(seconds / 2)))
+    }
+
     /// What a ruling has allowed a seat about a matter, as the names of reasons.
     pub(crate) fn allowed(&self, seat: SeatId, matter: Digest) -> Vec<&Reason> {
         self.ruled(seat, matter, Ruling::Allow)

@@ -1,5 +1,6 @@
 //! The service layer: what HTTP, MCP, the console and the demo all call. Clones share one state.
 
+use crate::doors::Doors;
 use crate::guard::Names;
 use crate::limits::Bucket;
 use crate::once::InFlight;
@@ -52,6 +53,7 @@ struct Inner {
     in_flight: InFlight,
     streams: Streams,
     spent: Spent,
+    doors: Doors,
     stopping: CancellationToken,
 }
 
@@ -95,6 +97,7 @@ impl App {
             buckets,
             in_flight: InFlight::default(),
             spent: Spent::default(),
+            doors: Doors::default(),
             stopping: CancellationToken::new(),
             source,
             signer,
@@ -106,6 +109,10 @@ impl App {
         })))
     }
 
+    /// Principals' links that no agent was given.
+    pub fn doors(&self) -> &Doors {
+        &self.0.doors
+    }
     pub fn config(&self) -> &Config {
         &self.0.config
     }

@@ -1,7 +1,8 @@
 //! What an operator may set. One TOML file, environment over it; every field has a default that is safe on loopback.
 
 use crate::limits::Range;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use url::Url;
 
@@ -40,11 +41,14 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct Rooms {
     pub max_turns: u32,
-    /// A seat that stays silent this long stalls the room.
+    /// A seat that stays silent this long stalls the room. `"off"` or 0: it may stay silent for ever; so for the next two.
+    #[serde(deserialize_with = "deadline")]
     pub turn_seconds: Option<u64>,
-    /// A person who stays silent this long stalls the room.
+    /// A person who stays silent this long stalls the room. They are reminded once, at half time.
+    #[serde(deserialize_with = "deadline")]
     pub escalation_seconds: Option<u64>,
     /// A proposal lapses after this long.
+    #[serde(deserialize_with = "deadline")]
     pub offer_seconds: Option<u64>,
     /// A relayed answer pauses the room until the person confirms it.
     pub hold_relayed: bool,
@@ -202,6 +206,45 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
+/// Seconds up to a year, or none for 0 and `"off"`.
+fn deadline<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    const YEAR: u64 = 366 * 86_400;
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Seconds(u64),
+        Word(String),
+    }
+    match Written::deserialize(from) {
+        Ok(Written::Seconds(0)) => Ok(None),
+        Ok(Written::Seconds(seconds)) if seconds <= YEAR => Ok(Some(seconds)),
+        Ok(Written::Word(word)) if word == "off" => Ok(None),
+        _ => Err(D::Error::custom("expected seconds, at most 31622400 (366 days), or \"off\"")),
+    }
+}
+
 const fn forty() -> u64 {
     40
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_seconds_or_off() {
+        let check = |written: &str, expected: Result<Option<u64>, ()>| {
+            let text = format!(r#"{{"turn_seconds":{written}}}"#);
+            let read = serde_json::from_str::<Rooms>(&text).map(|rooms| rooms.turn_seconds).map_err(drop);
+            assert_eq!(read, expected, "{written}");
+        };
+        check("0", Ok(None));
+        check("\"off\"", Ok(None));
+        check("1", Ok(Some(1)));
+        check("31622400", Ok(Some(31_622_400)));
+        for bad in ["31622401", "-1", "1.5", "\"on\"", "\"\"", "null", "true"] {
+            check(bad, Err(()));
+        }
+        assert_eq!(Rooms::default().turn_seconds, Some(604_800));
+    }
 }

@@ -44,7 +44,8 @@ pub struct Opened {
     pub room_id: String,
     /// For the opener's agent.
     pub your_link: String,
-    /// For the opener's principal, who enrols with it. Absent where the principal is a member of an organization here.
+    /// For the opener's principal, who enrols with it. Absent where the principal is a member of an organization here, and
+    /// where an agent opened the room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal_link: Option<String>,
     pub invites: Vec<SeatLink>,

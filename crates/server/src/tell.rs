@@ -72,7 +72,13 @@ struct Notice {
     /// The question of the row's stream that it is about: once that is answered nobody is told any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ask: Option<String>,
+    /// They were told before, and half of the time to answer is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    again: bool,
 }
+
+const WAITS: &str = "Something waits for you.";
+const STILL_WAITS: &str = "It still waits for you: half of the time to answer is over.";
 
 /// How long it is remembered that a row was turned into rows: longer than any row lives.
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -133,16 +139,16 @@ impl App {
         Ok(())
     }
 
-    /// A row for each target of everybody who may answer an ask.
-    pub(crate) async fn tell_of_ask(&self, row: &Claimed, ask: &str) -> Result<(), Failed> {
+    /// A row for each target of everybody who may answer an ask; `again`: a reminder.
+    pub(crate) async fn tell_of_ask(&self, row: &Claimed, ask: &str, again: bool) -> Result<(), Failed> {
         let Some(open) = self.open_ask(&row.stream, ask).await? else { return Ok(()) };
         let (Audience::Member { org, .. } | Audience::Approvers { org }) = &open.audience else {
             return Ok(());
         };
         let state = self.organization(org).await.map_err(later)?;
         let members = state.audience(&open.audience, self.now());
-        let notice =
-            Notice { title: open.brief.title.clone(), link: self.ask_link(&open), ask: Some(ask.to_owned()) };
+        let (title, link) = (open.brief.title.clone(), self.ask_link(&open));
+        let notice = Notice { title, link, ask: Some(ask.to_owned()), again };
         self.fan_out(row, org, &state, &members, &notice).await
     }
 
@@ -157,7 +163,7 @@ impl App {
         let Some((org, member)) = member.split_once('/') else { return Ok(()) };
         let (org, member) = (OrgId(org.to_owned()), MemberId(member.to_owned()));
         let state = self.organization(&org).await.map_err(later)?;
-        let notice = Notice { title: title.to_owned(), link: link.to_owned(), ask: None };
+        let notice = Notice { title: title.to_owned(), link: link.to_owned(), ask: None, again: false };
         self.fan_out(row, &org, &state, &[&member], &notice).await
     }
 
@@ -182,7 +188,8 @@ impl App {
             return Ok(());
         }
         let base = self.config().public_url.as_str();
-        let message = Message::new(base, &notice.link, &notice.title, "Something waits for you.")
+        let body = if notice.again { STILL_WAITS } else { WAITS };
+        let message = Message::new(base, &notice.link, &notice.title, body)
             .map_err(|error| never(error.to_string()))?;
         let message_id = Digest::of(format!("{base} {} {to}", row.id).as_bytes()).to_string();
         match self.notifier().tell(&message_id, target, &message).await {

@@ -257,7 +257,7 @@ impl App {
         self.config().link(&format!("/brief/{room}"))
     }
 
-    fn sign_head(&self, stream: &StreamId, head: Head) -> Result<SignedHead, Error> {
+    pub(crate) fn sign_head(&self, stream: &StreamId, head: Head) -> Result<SignedHead, Error> {
         let signature = self
             .signer()
             .sign(&head_message(stream, head.seq, &head.hash))
@@ -268,7 +268,7 @@ impl App {
     async fn entries(&self, stream: &StreamId, head: Head) -> Result<Vec<Entry>, Error> {
         if head.seq > LONGEST {
             return Err(Error::Conflict {
-                code: "too_long",
+                code: "room_too_long",
                 text: "the room is too long for one file".to_owned(),
             });
         }
@@ -306,6 +306,6 @@ fn spell<T: Serialize>(value: &T) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| Error::Bug(error.to_string()))
 }
 
-fn may_not(text: &str) -> Error {
+pub(crate) fn may_not(text: &str) -> Error {
     Error::Forbidden { code: "not_permitted", text: text.to_owned() }
 }

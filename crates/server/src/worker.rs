@@ -39,8 +39,9 @@ impl App {
         tokio::join!(outbox.run(self.stopping().cancelled()), log, tidy);
     }
 
-    /// The clock of a room moved; if it is the turn of a seat of ours, it plays.
-    async fn wake(&self, stream: &str, at: Timestamp) -> Result<(), Failed> {
+    /// The clock of a room moved; if it is the turn of a seat of ours, it plays, and at half time of a question its person is
+    /// reminded.
+    async fn wake(&self, row: &Claimed, stream: &str, at: Timestamp) -> Result<(), Failed> {
         if self.now() < at {
             return Err(Failed::Later("it is not time yet".to_owned()));
         }
@@ -50,7 +51,14 @@ impl App {
             return Ok(());
         }
         self.done(&room, Command::Tick, None).await.map_err(later)?;
-        self.play(&room).await.map_err(later)
+        self.play(&room).await.map_err(later)?;
+        let (state, _) = self.room_state(&room).await.map_err(later)?;
+        match state.asks().first() {
+            Some(ask) if state.reminder().is_some_and(|due| due.to_millis() == at.to_millis()) => {
+                self.tell_of_ask(row, &ask.id, true).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether somebody stopped the room, or everything, by the switch of its organization.
@@ -70,10 +78,10 @@ impl App {
 impl Handler for App {
     async fn run(&self, row: &Claimed) -> Result<(), Failed> {
         match &row.effect {
-            Effect::Ask { ask, .. } => self.tell_of_ask(row, ask).await,
+            Effect::Ask { ask, .. } => self.tell_of_ask(row, ask, false).await,
             Effect::Notify { member, title, link } => self.tell_member(row, member, title, link).await,
             Effect::Deliver { to, body } => self.deliver(row, to, body).await,
-            Effect::Wake { stream, at } => self.wake(stream, *at).await,
+            Effect::Wake { stream, at } => self.wake(row, stream, *at).await,
             // No protocol of this server submits.
             Effect::Submit { .. } => Err(Failed::Never("nobody here does that".to_owned())),
         }

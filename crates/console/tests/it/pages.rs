@@ -54,6 +54,7 @@ async fn every_page_shows_itself_to_whom_it_may() {
     let room = scene.path("");
     let (card, manage, record) = (scene.path("/card"), scene.path("/manage"), scene.path("/record"));
     let (file, claim) = (scene.path("/record.json"), scene.path("/claims/A1.1"));
+    let (proof, ledger) = (format!("/brief/{}/proof.json", scene.room), scene.path("/ledger.jsonl"));
     let (brief, ask) = (format!("/brief/{}", scene.room), format!("/asks/{}/q1", scene.room));
     let owner = std::mem::replace(&mut scene.owner, scene.site.browser());
     let other = std::mem::replace(&mut scene.other, scene.site.browser());
@@ -93,6 +94,8 @@ async fn every_page_shows_itself_to_whom_it_may() {
         (&file, [401, 404, 200, 403, 200, 200, 200, 200]),
         (&claim, [401, 404, 200, 404, 200, 404, 200, 200]),
         (&brief, [401, 404, 200, 200, 200, 403, 200, 200]),
+        (&proof, [401, 404, 409, 409, 409, 403, 409, 409]),
+        (&ledger, [401, 404, 200, 403, 200, 200, 200, 200]),
         (&ask, [401, 404, 403, 403, 403, 403, 200, 409]),
         ("/room/nosuchroom", [401; 8]),
         ("/room/nosuchroom/record", [401, 404, 401, 401, 401, 401, 404, 401]),
@@ -129,22 +132,22 @@ async fn a_brief_says_who_decided_and_keeps_private_words_private() {
     for said in [
         "Agreed",
         "The hall on Monday",
-        "allowed by their card",
+        "'s sealed card, line 1 under ",
         "refused it",
         "Mondays only",
         "Not on Tuesday",
-        "given in a signed-in session, not signed",
+        "was given in a signed-in session and is not signed",
         "The hall is free",
-        "must have 1",
+        "under &#34;must have&#34; (“<bdi>The hall on Monday</bdi>”)",
     ] {
         own.says(said);
     }
     let other = scene.other.get(&path).await;
     other.says("Not on Tuesday");
-    other.says("must have 1: “A fair price”");
-    assert!(!other.body.contains("The hall on Monday”"), "A's clause on B's brief: {}", other.body);
+    other.says("under &#34;must have&#34; (“<bdi>A fair price</bdi>”)");
+    assert!(!other.body.contains("The hall on Monday</bdi>”"), "A's clause on B's brief: {}", other.body);
     assert_eq!(
-        other.body.matches("“A fair price”").count(),
+        other.body.matches("“<bdi>A fair price</bdi>”").count(),
         1,
         "B's words stand beside A's clause: {}",
         other.body

@@ -25,6 +25,7 @@ pub async fn run(setup: Setup) -> Result<(), Failure> {
     for (name, path) in keys {
         findings.private(name, &path);
     }
+    findings.log_name(&config);
     findings.public_url(&config);
     findings.notify(&config);
     findings.proxies(&config);
@@ -79,6 +80,16 @@ impl Findings {
                 self.bad(name, &format!("{shown} is open to others: chmod 600"));
             }
             Ok(_) => self.good(name, &shown),
+        }
+    }
+
+    fn log_name(&mut self, config: &Config) {
+        match house::log_origin(config) {
+            Err(failure) => self.bad("log name", &failure.reason),
+            Ok(name) if house::log_origin_file(config).exists() => {
+                self.good("log name", &format!("{name}, fixed at the first start"));
+            }
+            Ok(name) => self.note("log name", &format!("{name}; the first start fixes it")),
         }
     }
 

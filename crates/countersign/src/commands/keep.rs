@@ -4,7 +4,7 @@ use super::keys::log_key;
 use super::{Failure, read_input};
 use crate::cli::{Backup, Erase, Restore, Setup};
 use crate::config::Config;
-use crate::house::{House, database_file, log_key_file, ring_folder, server_key_file};
+use crate::house::{House, database_file, log_key_file, log_origin_file, ring_folder, server_key_file};
 use approvals::Organization;
 use canon::Digest;
 use env::Source;
@@ -145,6 +145,10 @@ fn rule(stream: &StreamId, entry: &Entry, prev: Head) -> Result<(), &'static str
 fn copy_keys(config: &Config, folder: &Path) -> Result<(), Failure> {
     copy_private(&server_key_file(config), &folder.join("store.key"))?;
     copy_private(&log_key_file(config), &folder.join("log.jwk"))?;
+    let origin = log_origin_file(config);
+    if origin.exists() {
+        copy_private(&origin, &folder.join("log.origin"))?;
+    }
     let ring = folder.join("keys");
     std::fs::create_dir(&ring).map_err(|error| at(&ring, &error))?;
     each_file(&ring_folder(config), |file, name| copy_private(file, &ring.join(name)))
@@ -154,6 +158,11 @@ fn copy_keys(config: &Config, folder: &Path) -> Result<(), Failure> {
 fn bring_keys(config: &Config, folder: &Path) -> Result<(), Failure> {
     let ring = ring_folder(config);
     std::fs::create_dir_all(&ring).map_err(|error| at(&ring, &error))?;
+    // The log's name goes with its key. A copy of a server that never started has none.
+    let origin = folder.join("log.origin");
+    if origin.exists() && !log_key_file(config).exists() {
+        copy_private(&origin, &log_origin_file(config))?;
+    }
     for (from, to) in
         [(folder.join("store.key"), server_key_file(config)), (folder.join("log.jwk"), log_key_file(config))]
     {

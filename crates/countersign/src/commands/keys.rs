@@ -1,7 +1,7 @@
 use super::Failure;
 use crate::cli::{Keys, Setup};
 use crate::config::Config;
-use crate::house::{log_key_file, ring_folder};
+use crate::house::{log_key_file, log_origin, ring_folder};
 use env::Source;
 use keys::{Jwk, PublicKey, Ring, Signer, SoftwareSigner};
 use ledger::note::{KeyType, VerifierKey};
@@ -62,7 +62,7 @@ pub fn log_key(config: &Config, file: &Path) -> Result<VerifierKey, Failure> {
     let PublicKey::Ed25519(public) = signer.public() else {
         return Err(Failure::unusable("the log's key is not Ed25519"));
     };
-    let name = config.log_origin().parse().map_err(Failure::unusable_by)?;
+    let name = log_origin(config)?.parse().map_err(Failure::unusable_by)?;
     Ok(VerifierKey::new(name, KeyType::Log, public))
 }
 

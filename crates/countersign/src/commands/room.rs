@@ -1,14 +1,19 @@
 //! What the operator of a server may do without a seat: list rooms, export what is not private, let an owner in.
 
 use super::Failure;
-use crate::cli::{Room, Setup};
+use crate::cli::{Room, Setup, What};
 use crate::config::Config;
 use crate::house::House;
 use approvals::{OrgId, Role};
 use ledger::{Aggregate, StreamId};
+use pxp::brief::{Known, text};
+use pxp::bundle::{BriefProof, Bundle};
 use pxp::{RoomId, Scope, Viewer};
 use server::App;
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use verify::Verdict;
 
 const PAGE: usize = 500;
 
@@ -16,20 +21,75 @@ pub async fn run(command: Room) -> Result<(), Failure> {
     match command {
         Room::Erase(arguments) => super::keep::erase(&arguments).await,
         Room::List(setup) => list(&open(&setup).await?).await,
-        Room::Export { setup, room, out } => {
+        Room::Export { setup, room, what, out } => {
             let app = open(&setup).await?;
             let room: RoomId = room.parse().map_err(Failure::unusable_by)?;
-            let bytes = app
-                .bundle_for(Viewer::Share(Scope::Transcript), &room)
-                .await
-                .map_err(Failure::unusable_by)?;
-            match out {
-                Some(path) => std::fs::write(&path, bytes)
-                    .map_err(|error| Failure::unusable(format!("{}: {error}", path.display()))),
-                None => std::io::stdout().lock().write_all(&bytes).map_err(Failure::unusable_by),
+            export(&app, &room, what, out.as_deref()).await
+        }
+        Room::Brief { setup, room } => {
+            let path = Path::new(&room);
+            let text = if path.is_file() {
+                let bytes = std::fs::read(path)
+                    .map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?;
+                told(&bytes)?
+            } else {
+                let room: RoomId = room.parse().map_err(Failure::unusable_by)?;
+                let (state, _) = open(&setup).await?.room_state(&room).await.map_err(Failure::unusable_by)?;
+                let recorded = state.brief.as_ref().and_then(|recorded| recorded.brief.as_ref());
+                let brief = recorded.ok_or_else(|| Failure::refused("the room has no brief yet"))?;
+                text(brief, &Known::default()).map_err(Failure::unusable_by)?
+            };
+            std::io::stdout().lock().write_all(text.as_bytes()).map_err(Failure::unusable_by)
+        }
+    }
+}
+
+async fn export(app: &App, room: &RoomId, what: What, out: Option<&Path>) -> Result<(), Failure> {
+    let viewer = Viewer::Share(Scope::Transcript);
+    let mut to: Box<dyn Write> = match out {
+        Some(path) => Box::new(
+            File::create(path)
+                .map(BufWriter::new)
+                .map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?,
+        ),
+        None => Box::new(std::io::stdout().lock()),
+    };
+    match what {
+        What::Bundle => {
+            let bytes = app.bundle_for(viewer, room).await.map_err(Failure::unusable_by)?;
+            to.write_all(&bytes).map_err(Failure::unusable_by)?;
+        }
+        What::Brief => {
+            let bytes = app.brief_proof_for(viewer, room).await.map_err(Failure::unusable_by)?;
+            to.write_all(&bytes).map_err(Failure::unusable_by)?;
+        }
+        What::Ledger => {
+            let mut export = app.ledger_export_for(viewer, room).await.map_err(Failure::unusable_by)?;
+            let mut after = None;
+            while let Some(lines) = export.lines(&mut after).await.map_err(Failure::unusable_by)? {
+                to.write_all(&lines).map_err(Failure::unusable_by)?;
             }
         }
     }
+    to.flush().map_err(Failure::unusable_by)
+}
+
+/// The brief in a file, with the words that the file shows. A file that does not verify is refused.
+fn told(bytes: &[u8]) -> Result<String, Failure> {
+    let report = verify::verify(bytes, None);
+    match report.verdict {
+        Verdict::Valid => {}
+        Verdict::Refused => return Err(Failure::refused(report.code.unwrap_or_default())),
+        Verdict::Unusable => return Err(Failure::unusable(report.code.unwrap_or_default())),
+    }
+    let no_brief = || Failure::refused("there is no brief in this file");
+    if let Ok(proof) = canon::from_slice::<BriefProof>(bytes) {
+        return text(&proof.brief, &Known::default()).map_err(Failure::unusable_by);
+    }
+    let bundle = Bundle::parse(bytes).map_err(|_| no_brief())?;
+    let brief = bundle.brief.as_ref().ok_or_else(no_brief)?;
+    let folded = pxp::bundle::check(&bundle).map_err(|fault| Failure::refused(fault.to_string()))?;
+    text(brief, &Known::of_state(&folded.state, brief)).map_err(Failure::unusable_by)
 }
 
 /// A new enrolment link for the first owner of each organization.

@@ -1,12 +1,13 @@
 use super::Failure;
 use crate::cli::Serve;
 use crate::config::Config;
-use crate::house::House;
-use server::App;
+use crate::house::{self, House};
+use server::{App, Door};
 use std::future::Future;
 use std::io::Write;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 
 pub async fn run(arguments: Serve) -> Result<(), Failure> {
@@ -15,7 +16,9 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     let address = listener.local_addr().map_err(Failure::unusable_by)?;
     let public = config.server.link("");
     server::collect_metrics();
-    let app = House::open(config).await?.app()?;
+    let house = House::open(config).await?;
+    house::fix_log_origin(&house.config)?;
+    let app = house.app()?;
     let links = app.found_organizations().await.map_err(Failure::unusable_by)?;
     let mut banner =
         format!("countersign listens on {address}\n  console  {public}/\n  agents   {public}/mcp\n");
@@ -27,8 +30,28 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     }
     // A server does not end because nobody reads what it says.
     let _ = std::io::stdout().lock().write_all(banner.as_bytes());
+    tokio::spawn(tell_doors(app.doors().follow()));
     let stop = stopped()?;
     start(app, listener, stop).await.map_err(Failure::unusable_by)
+}
+
+/// Prints the link of each person whose agent opened a room: this server knows nobody else to give it to.
+async fn tell_doors(mut doors: broadcast::Receiver<Door>) {
+    loop {
+        let text = match doors.recv().await {
+            Ok(door) => format!(
+                "\nAn agent opened a room for \"{}\" (seat {}). That person answers for it here, once:\n  {}\n",
+                pxp::view::shown(&door.name),
+                door.seat,
+                door.link
+            ),
+            Err(broadcast::error::RecvError::Lagged(missed)) => {
+                format!("\n{missed} rooms more; the owner finds their links under \"Waiting for you\".\n")
+            }
+            Err(broadcast::error::RecvError::Closed) => return,
+        };
+        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    }
 }
 
 /// Serves everything this binary has until `stop` resolves and all is wound down.

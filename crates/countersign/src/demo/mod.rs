@@ -2,7 +2,6 @@
 
 mod agent;
 mod script;
-mod shown;
 
 use crate::cli::Demo;
 use crate::commands::{Failure, serve, verify as verdict};
@@ -10,7 +9,8 @@ use crate::config::Config;
 use crate::house::House;
 use approvals::OrgId;
 use keys::{Algorithm, Signer, SoftwareSigner};
-use pxp::{AnswerInput, QuestionId, RoomId, Ruling};
+use pxp::brief::Known;
+use pxp::{AnswerInput, QuestionId, RoomId, Ruling, SeatId};
 use serde_json::Value;
 use server::{App, Caller, Enrolment, EvidenceInput, Link, Matter};
 use std::time::Duration;
@@ -62,7 +62,9 @@ async fn play(app: &App, mcp: &str) -> Result<RoomId, Failure> {
 
     let opened = ana.call("create_room", script::room()).await?;
     let room: RoomId = text(&opened, "room_id")?.parse().map_err(Failure::unusable_by)?;
-    let person = Person::enrol(app, &room, &text(&opened, "principal_link")?).await?;
+    // No agent is given its principal's link: whoever runs the server has it, here this process.
+    let own = app.doors().of(&room, SeatId::A).ok_or_else(|| Failure::refused("Ana has no link"))?;
+    let person = Person::enrol(app, &room, &own.link).await?;
     ben.link = text(&opened, "invite_link_for_counterpart")?;
     let joined = ben.call("join_room", serde_json::json!({"agent_name": "Ben's agent"})).await?;
     ben.link = text(&joined, "your_link")?;
@@ -100,8 +102,10 @@ async fn play(app: &App, mcp: &str) -> Result<RoomId, Failure> {
 /// Prints the brief, writes the bundle and judges it with the offline verifier.
 async fn prove(app: &App, room: &RoomId, folder: &std::path::Path, trust: &str) -> Result<Vec<u8>, Failure> {
     let (state, head) = app.room_state(room).await.map_err(Failure::unusable_by)?;
-    let recorded = state.brief.as_ref().and_then(|recorded| recorded.brief.as_ref());
-    println!("\n{}", shown::brief(recorded.ok_or_else(|| Failure::refused("the room has no brief"))?));
+    let own = pxp::view::brief(&state, pxp::Viewer::Principal(SeatId::A))
+        .ok_or_else(|| Failure::refused("the room has no brief"))?;
+    let text = pxp::brief::text(&own.brief, &Known::of_view(Some(SeatId::A), &own));
+    println!("\nThe brief, as Ana may read it:\n\n{}", text.map_err(Failure::unusable_by)?);
     in_log(app, room, head.seq).await?;
     let viewer = pxp::Viewer::Share(pxp::Scope::Transcript);
     let bundle = app.bundle_for(viewer, room).await.map_err(Failure::unusable_by)?;

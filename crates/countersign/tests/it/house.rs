@@ -110,6 +110,54 @@ fn leaves(folder: &Path) -> u64 {
     published.parse().unwrap()
 }
 
+/// The name that a trust file gives the log.
+fn log_name(folder: &Path) -> String {
+    let printed = run(folder, &["keys", "trust"]);
+    assert_eq!(printed.status.code(), Some(0), "{}", err(&printed));
+    let trust: serde_json::Value = serde_json::from_slice(&printed.stdout).unwrap();
+    trust["logs"][0].as_str().unwrap().split_once('+').unwrap().0.to_owned()
+}
+
+#[test]
+fn the_log_keeps_the_name_of_its_first_start() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nothing but a start fixes it.
+    assert_eq!(log_name_of_doctor(folder.path()), "localhost:8080/log; the first start fixes it");
+    let mut child = countersign(folder.path(), &["serve", "--listen", "127.0.0.1:0"])
+        .env("COUNTERSIGN_SERVER__PUBLIC_URL", "https://first.example")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut printed = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+    drop(Served(child));
+    assert_eq!(log_name(folder.path()), "first.example/log");
+    let settings = folder.path().join("countersign.toml");
+    std::fs::write(&settings, "[server]\npublic_url = \"https://second.example\"").unwrap();
+    assert_eq!(log_name(folder.path()), "first.example/log");
+    assert_eq!(log_name_of_doctor(folder.path()), "first.example/log, fixed at the first start");
+
+    std::fs::write(&settings, "[log]\norigin = \"third.example/log\"").unwrap();
+    let refused = run(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", out(&refused));
+    assert!(err(&refused).contains("first.example/log"), "{}", err(&refused));
+    std::fs::write(&settings, "").unwrap();
+
+    let backup = folder.path().join("copy");
+    assert_eq!(run(folder.path(), &["backup", backup.to_str().unwrap()]).status.code(), Some(0));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let restored = run(elsewhere.path(), &["restore", backup.to_str().unwrap()]);
+    assert_eq!(restored.status.code(), Some(0), "{}{}", out(&restored), err(&restored));
+    assert_eq!(log_name(elsewhere.path()), "first.example/log");
+}
+
+fn log_name_of_doctor(folder: &Path) -> String {
+    let printed = out(&run(folder, &["doctor"]));
+    let line = printed.lines().find(|line| line.contains("log name")).unwrap_or_else(|| panic!("{printed}"));
+    line.split_once("log name").unwrap().1.trim().to_owned()
+}
+
 #[test]
 fn a_kept_checkpoint_refuses_a_backup_from_before_it() {
     let folder = tempfile::tempdir().unwrap();

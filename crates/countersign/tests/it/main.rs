@@ -12,6 +12,7 @@ mod demo;
 mod erase;
 mod house;
 mod mandate;
+mod proofs;
 mod witness;
 
 use std::io::{BufRead, BufReader, Read, Write};

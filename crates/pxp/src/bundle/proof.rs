@@ -5,11 +5,12 @@ use crate::{Brief, Refusal, RoomId, State, chain};
 use canon::{Digest, Raw};
 use ledger::log::{LogProof, SignedHead, head_message};
 use ledger::{Entry, Fault, Head, StreamId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The brief, the chain from the entry that names its hash to the head, and the head under the server's signature.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BriefProof {
     /// `urn:countersign:pxp-brief-proof:1`.
@@ -20,8 +21,10 @@ pub struct BriefProof {
     /// From the `brief` entry on.
     pub entries: Vec<BundleEntry>,
     pub keys: Keys,
+    #[schemars(with = "super::Signed")]
     pub head: SignedHead,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::Logged>")]
     pub log: Option<LogProof>,
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod briefs;
 mod bundles;
 mod cases;
 mod escalation;

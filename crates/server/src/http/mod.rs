@@ -5,6 +5,7 @@ mod log;
 pub(crate) mod meta;
 mod openapi;
 mod people;
+mod proofs;
 mod rooms;
 
 pub use openapi::document;
@@ -35,6 +36,8 @@ pub(crate) fn routes(app: &App) -> OpenApiRouter<App> {
         .routes(routes!(rooms::ledger))
         .routes(routes!(rooms::brief))
         .routes(routes!(rooms::bundle))
+        .routes(routes!(proofs::brief))
+        .routes(routes!(proofs::ledger))
         .routes(routes!(rooms::asks))
         .routes(routes!(rooms::prepare))
         .routes(routes!(rooms::answer))

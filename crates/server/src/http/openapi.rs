@@ -86,6 +86,8 @@ fn describe(document: &mut Value, types: &mut Types) {
         ("send_envelope", Some(types.of::<rooms::SendBody>()), Some(types.told::<crate::SentView>())),
         ("get_brief", None, Some(types.told::<crate::BriefView>())),
         ("export_room", None, Some(types.told::<pxp::bundle::Bundle>())),
+        ("prove_brief", None, Some(types.told::<pxp::bundle::BriefProof>())),
+        ("export_ledger", None, Some(lines())),
         ("prepare_answer", Some(types.of::<rooms::MatterBody>()), None),
         ("answer", Some(types.of::<rooms::AnswerBody>()), Some(types.told::<crate::AnswerOutcome>())),
         ("confirm_claim", Some(types.of::<rooms::ClaimBody>()), Some(types.told::<crate::AnswerOutcome>())),
@@ -132,6 +134,11 @@ fn describe(document: &mut Value, types: &mut Types) {
         let refused = json!({ "description": "Refused", "content": { "application/problem+json": problem } });
         responses.entry("default").or_insert(refused);
     }
+}
+
+/// JSON Lines: no one schema describes them.
+fn lines() -> Value {
+    json!({ "application/jsonl": { "schema": { "type": "string" } } })
 }
 
 fn operations(document: &mut Value) -> impl Iterator<Item = &mut Value> {

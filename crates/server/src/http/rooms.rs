@@ -54,7 +54,8 @@ pub(crate) struct CounterpartBody {
     proxy: Option<String>,
 }
 
-/// Opens a room. The links in the answer are shown once.
+/// Opens a room. The links in the answer are shown once. A principal's link is among them only for a person who is signed
+/// in: what an agent opens is answered for by whom the server's owner lets in.
 #[utoipa::path(post, path = "/api/rooms", tag = "rooms", operation_id = "open_room", responses((status = 201)))]
 pub(crate) async fn open(
     State(app): State<App>,
@@ -76,7 +77,7 @@ pub(crate) async fn open(
         max_turns: body.max_turns,
         hold_relayed: body.hold_relayed,
     };
-    Ok((StatusCode::CREATED, Json(app.open_room(&from.caller, address, input, from.once).await?)))
+    Ok((StatusCode::CREATED, Json(app.open_for_agent(&from.caller, address, input, from.once).await?)))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -216,13 +217,7 @@ pub(crate) async fn brief(State(app): State<App>, at: InRoom) -> Result<Response
 #[utoipa::path(get, path = "/api/rooms/{room}/bundle", tag = "rooms", operation_id = "export_room", params(("room" = String, Path)), responses((status = 200)))]
 pub(crate) async fn bundle(State(app): State<App>, at: InRoom) -> Result<Response, Error> {
     let bytes = app.bundle(&at.caller, &at.room).await?;
-    let name = format!("attachment; filename=\"room-{}.json\"", at.room);
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
-        (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|_| Error::Missing)?),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    Ok((headers, bytes).into_response())
+    super::proofs::file(&format!("room-{}.json", at.room), "application/json", bytes.into())
 }
 
 /// What waits for the caller, who is a seat's person.

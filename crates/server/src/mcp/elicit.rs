@@ -4,9 +4,9 @@
 //! The envelope is recorded before the host is asked anything. What it gets back carries that result, sealed, so that the
 //! second call says the same and sends nothing.
 
+use crate::views::RoomView;
 use crate::{App, Error};
 use canon::Digest;
-use crate::views::RoomView;
 use rmcp::RoleServer;
 use rmcp::model::{ElicitRequest, ElicitRequestParams, InputRequest, InputRequiredResult, ProtocolVersion};
 use rmcp::service::RequestContext;

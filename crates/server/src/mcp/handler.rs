@@ -125,12 +125,15 @@ impl Handler {
             max_turns: given.max_turns,
             hold_relayed: given.hold_relayed,
         };
-        let opened = self.app.open_room(&caller, parts.address, input, None).await?;
+        let opened = self.app.open_for_agent(&caller, parts.address, input, None).await?;
         let invite = opened.invites.first().map(|invite| invite.link.clone()).unwrap_or_default();
         let mut next: String = "Keep your_link for yourself. Send invite_link_for_counterpart to the other side; it works once. "
             .to_owned();
-        if opened.principal_link.is_some() {
-            next.push_str("Give principal_link to the person you speak for, so that they can answer in their own name. ");
+        if opened.principal_link.is_none() && matches!(caller, Caller::Nobody) {
+            next.push_str(
+                "The person you speak for answers in their own name with a link that whoever runs this server has; until then \
+                 you can only pass their answers on. ",
+            );
         }
         next.push_str("Then draft the intent card with your principal and seal it with seal_intent_card.");
         let created = tools::Created {
@@ -138,7 +141,6 @@ impl Handler {
             your_link: opened.your_link,
             invite_link_for_counterpart: invite,
             counterpart_proxy: proxy,
-            principal_link: opened.principal_link,
             invites: opened.invites,
             next_action: next,
         };
@@ -154,7 +156,8 @@ impl Handler {
             None => at.caller,
         };
         let room = self.app.view_room(&caller, &at.link.room).await?;
-        spell(&tools::JoinedRoom { your_link: joined.your_link, principal_link: joined.principal_link, room })
+        // The principal's link is no agent's (W-02): a person who wants to answer takes the seat in a browser.
+        spell(&tools::JoinedRoom { your_link: joined.your_link, room })
     }
 
     async fn wait_for_turn(&self, given: tools::WaitForTurn, parts: &Request) -> Result<String, Error> {

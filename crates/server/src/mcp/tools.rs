@@ -53,9 +53,6 @@ pub(crate) struct Created {
     pub your_link: String,
     pub invite_link_for_counterpart: String,
     pub counterpart_proxy: String,
-    /// For the person you speak for, to enrol with. Give it to them; do not use it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub principal_link: Option<String>,
     /// The one-time link of every other seat.
     pub invites: Vec<SeatLink>,
     pub next_action: String,
@@ -79,9 +76,6 @@ pub(crate) struct JoinedRoom {
     /// Your own link from now on. The invite is dead. Absent when you were seated before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub your_link: Option<String>,
-    /// For the person you speak for, to enrol with. Give it to them; do not use it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub principal_link: Option<String>,
     #[serde(flatten)]
     pub room: RoomView,
 }

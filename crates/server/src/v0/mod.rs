@@ -5,6 +5,7 @@ mod answers;
 mod events;
 mod http;
 mod mount;
+mod pages;
 mod play;
 mod rpc;
 mod tools;
@@ -125,6 +126,9 @@ pub fn router(v0: V0) -> Router {
         .route("/api/rooms/{id}/seats/{seat}/{action}", post(http::act))
         .route("/api/config", get(http::config))
         .route("/health", get(http::health))
+        .route("/room/{id}", get(pages::room))
+        .route("/brief/{id}", get(pages::of_room))
+        .route("/connect", get(pages::connect))
         .fallback(http::missing)
         .layer(axum::middleware::map_response(answers::guard_headers))
         .with_state(v0)

@@ -27,7 +27,9 @@ fn of_a_room() -> Vec<Route> {
         route(Method::GET, "/wait?since=9999&timeout=1", Value::Null),
         route(Method::GET, "/events", Value::Null),
         route(Method::GET, "/ledger", Value::Null),
+        route(Method::GET, "/ledger/export", Value::Null),
         route(Method::GET, "/brief", Value::Null),
+        route(Method::GET, "/brief/proof", Value::Null),
         route(Method::GET, "/bundle", Value::Null),
         route(Method::GET, "/asks", Value::Null),
         route(Method::POST, "/seat", json!({})),
@@ -66,9 +68,13 @@ async fn nobody_and_other_rooms_get_the_same_refusal_everywhere() {
     let server = Server::start().await;
     let room = server.negotiating().await;
     let elsewhere = server.negotiating().await;
-    let expired = {
+    let expiring = json!({ "scope": "transcript", "expires_in_seconds": 60 });
+    let expired = secret(&server.post(&room.path("/shares"), &room.a, expiring).await["link"]);
+    server.get(&room.path(""), &expired).await;
+    server.later(61);
+    let revoked = {
         let made = server.post(&room.path("/shares"), &room.a, json!({ "scope": "transcript" })).await;
-        let revoked = server
+        let done = server
             .send(
                 Method::DELETE,
                 &room.path(&format!("/shares/{}", made["id"].as_str().unwrap())),
@@ -76,14 +82,15 @@ async fn nobody_and_other_rooms_get_the_same_refusal_everywhere() {
                 None,
             )
             .await;
-        assert_eq!(revoked.status(), 204);
+        assert_eq!(done.status(), 204);
         secret(&made["link"])
     };
     for route in of_a_room() {
         for (who, secret) in [
             ("nobody", None),
             ("another room's seat", Some(elsewhere.a.as_str())),
-            ("a revoked share", Some(expired.as_str())),
+            ("a revoked share", Some(revoked.as_str())),
+            ("an expired share", Some(expired.as_str())),
             ("a guess", Some("not-a-secret")),
         ] {
             for of in [room.room.as_str(), "nosuchroom"] {
@@ -135,6 +142,8 @@ async fn a_share_link_reads_what_it_says_and_writes_nothing() {
         for (path, allowed) in [
             ("", true),
             ("/ledger", scope != "brief"),
+            ("/ledger/export", scope != "brief"),
+            ("/brief/proof", false),
             ("/bundle", scope != "brief"),
             ("/brief", scope != "ledger"),
             ("/asks", false),
@@ -182,6 +191,56 @@ async fn a_seat_sees_nothing_that_is_private_to_the_other() {
             assert_eq!(text.contains(own), shows_own, "{page}: {text}");
         }
     }
+}
+
+/// Every write of a room, tried as the other seat of it, whose turn and whose things they are not.
+#[tokio::test]
+async fn the_other_seat_of_a_room_writes_nothing_of_this_one() {
+    let server = Server::start().await;
+    let room = server.negotiating().await;
+    let claim = json!({ "text": "The floor is new", "origin": "assumed" });
+    let offer =
+        json!({ "terms": ["The hall"], "authority": [{ "term": 0, "clauses": ["may_agree_to[0]"] }] });
+    let opening = json!({ "message": "x", "status": "continue", "claims": [claim], "proposal": offer });
+    let sent = server.post(&room.path("/envelopes"), &room.a, json!({ "envelope": opening })).await;
+    let offer = &sent["offer_hash"];
+    server.post(&room.path("/shares"), &room.a, json!({ "scope": "transcript" })).await;
+    let question = json!({ "message": "x", "status": "escalate", "escalation": { "question": "May I?" } });
+    server.post(&room.path("/envelopes"), &room.b, json!({ "envelope": question })).await;
+    let before = server.get(&room.path(""), &room.a).await;
+    // Seat B waits for its own person. Seat A tries what is B's, seat B what is A's.
+    let answer = json!({ "question_id": "q1", "ruling": "allow", "text": "Yes" });
+    let relayed = json!({ "matter": { "kind": "question", "answer": answer } });
+    let source = json!({ "uri": "https://x.example/", "sha256": "0".repeat(64) });
+    let envelope = json!({ "envelope": { "message": "x", "status": "continue" } });
+    let nonce = "0123456789abcdef";
+    let judged = json!({ "accept": true, "nonce": nonce, "evidence": evidence() });
+    for (method, path, secret, body, expected) in [
+        (Method::POST, "/seat", &room.invite, json!({}), (401, "credential_required")),
+        (Method::PUT, "/card", &room.a, crate::support::card("Eve"), (409, "card_sealed")),
+        (Method::POST, "/envelopes", &room.a, envelope, (409, "not_your_turn")),
+        (Method::POST, "/answers", &room.a, relayed, (403, "not_permitted")),
+        (
+            Method::POST,
+            "/answers/prepare",
+            &room.a,
+            json!({ "kind": "question", "answer": answer }),
+            (403, "not_permitted"),
+        ),
+        (Method::POST, "/claims/A1.1/confirmation", &room.b, judged, (403, "not_permitted")),
+        (Method::PUT, "/claims/A1.1/source", &room.b, source, (403, "not_permitted")),
+        (Method::POST, "/withdrawal", &room.b, json!({ "offer_hash": offer }), (403, "not_permitted")),
+        (Method::DELETE, "/shares/s1", &room.b, Value::Null, (403, "not_permitted")),
+        (Method::PUT, "/pause", &room.b, json!({ "paused": true }), (403, "not_permitted")),
+        (Method::POST, "/principal/begin", &room.a, json!({}), (403, "not_permitted")),
+        (Method::POST, "/principal", &room.a, json!({ "as": "link" }), (403, "not_permitted")),
+    ] {
+        let body = (!body.is_null()).then_some(body);
+        let found = refused(server.send(method.clone(), &room.path(path), Some(secret), body).await).await;
+        assert_eq!((found.0.as_u16(), found.1.as_str()), expected, "{method} {path}");
+    }
+    let after = server.get(&room.path(""), &room.a).await;
+    assert_eq!(before, after);
 }
 
 #[tokio::test]

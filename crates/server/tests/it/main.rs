@@ -7,13 +7,16 @@
 )]
 //! The server over real HTTP on loopback, on a real store.
 
+mod adapters;
+mod doors;
 mod edge;
 mod events;
 mod isolation;
 mod mcp;
 mod once;
 mod people;
+mod proofs;
 mod proxies;
 mod support;
-mod waiting;
 mod telling;
+mod waiting;

@@ -13,21 +13,21 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Default)]
-struct Agent;
+pub struct Agent;
 
 impl ClientHandler for Agent {}
 
 /// rmcp's client, 2026-07-28.
-struct Modern(RunningService<RoleClient, Agent>);
+pub struct Modern(RunningService<RoleClient, Agent>);
 
 impl Modern {
-    async fn connect(server: &Server) -> Self {
+    pub async fn connect(server: &Server) -> Self {
         let transport = StreamableHttpClientTransport::from_uri(server.url("/mcp"));
         let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
         Self(Agent.serve_with_lifecycle(transport, mode).await.unwrap())
     }
 
-    async fn call(&self, tool: &'static str, arguments: Value) -> Value {
+    pub async fn call(&self, tool: &'static str, arguments: Value) -> Value {
         let mut params = CallToolRequestParams::new(tool);
         params.arguments = arguments.as_object().cloned();
         let result = self.0.call_tool(params).await.unwrap();

@@ -3,8 +3,10 @@
 use crate::support::{Server, card, good, refused, secret};
 use keys::Algorithm;
 use keys::webauthn::Authenticator;
+use ledger::Effect;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
+use store::{Claimed, Handler, Outbox};
 
 /// A browser with a session cookie and a passkey.
 pub struct Person {
@@ -51,7 +53,7 @@ impl Person {
         request.send().await.unwrap()
     }
 
-    async fn agent_key(&self, server: &Server) -> (String, String) {
+    pub async fn agent_key(&self, server: &Server) -> (String, String) {
         let body = json!({ "act": "issue_agent_key", "label": "laptop" });
         let done = good(self.send(server, Method::POST, "/api/organization/acts", Some(body)).await).await;
         (done["key"].as_str().unwrap().to_owned(), done["secret"].as_str().unwrap().to_owned())
@@ -101,6 +103,62 @@ async fn sign_in_mode_has_two_refusals_and_opens_no_room() {
         create_room(&server, Some(&secret)).await["structuredContent"]["error"]["code"],
         "agent_key_unknown"
     );
+}
+
+#[tokio::test]
+async fn a_person_is_reminded_once_at_half_time() {
+    let server = Server::start().await;
+    let person = Person::enrol(&server).await;
+    let targets =
+        json!({ "act": "set_notify", "targets": [{ "kind": "email", "address": "ana@example.com" }] });
+    good(person.send(&server, Method::POST, "/api/organization/acts", Some(targets)).await).await;
+    let body = json!({ "topic": "Hall", "your_principal": "Ana", "counterparts": [{ "name": "Ben" }] });
+    let opened = good(person.send(&server, Method::POST, "/api/rooms", Some(body)).await).await;
+    let id = opened["room_id"].as_str().unwrap();
+    let (a, path) = (secret(&opened["your_link"]), |rest: &str| format!("/api/rooms/{id}{rest}"));
+    let joined = server.post(&path("/seat"), &secret(&opened["invites"][0]["link"]), json!({})).await;
+    for (seat, name) in [(a.clone(), "Ana"), (secret(&joined["your_link"]), "Ben")] {
+        good(server.send(Method::PUT, &path("/card"), Some(&seat), Some(card(name))).await).await;
+    }
+    let question = json!({ "message": "x", "status": "escalate", "escalation": { "question": "May I?" } });
+    server.post(&path("/envelopes"), &a, json!({ "envelope": question })).await;
+    let room = id.parse().unwrap();
+    let (state, _) = server.app.room_state(&room).await.unwrap();
+    let (end, _) = state.deadline().unwrap();
+    let half = state.reminder().unwrap();
+    assert_eq!(
+        half.since(state.waiting_since.unwrap()).as_secs() * 2,
+        end.since(state.waiting_since.unwrap()).as_secs()
+    );
+    let told = || server.told.0.lock().unwrap().values().cloned().collect::<Vec<_>>();
+    let until = |count: usize| {
+        let all = async move {
+            while told().len() < count {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(20), all)
+    };
+    until(1).await.unwrap();
+    server.later(half.since(state.waiting_since.unwrap()).as_secs() + 1);
+    until(2).await.unwrap();
+    assert!(told().iter().any(|body| body.contains("still waits")), "{:?}", told());
+    // The same wake once more, after the answer.
+    let wake = Claimed {
+        id: i64::MAX,
+        stream: room.stream().parse().unwrap(),
+        effect: Effect::Wake { stream: room.stream(), at: half },
+        attempts: 0,
+        lease: 0,
+    };
+    let answer = json!({ "question_id": "q1", "ruling": "allow", "text": "Yes" });
+    server.post(&path("/answers"), &a, json!({ "matter": { "kind": "question", "answer": answer } })).await;
+    server.told.0.lock().unwrap().clear();
+    server.app.run(&wake).await.unwrap();
+    let source = server.app.runtime().source().clone();
+    let outbox = Outbox::new(server.app.journal().clone(), source, std::sync::Arc::new(server.app.clone()));
+    outbox.drain().await.unwrap();
+    assert!(told().is_empty(), "an answered question needs no reminder");
 }
 
 #[tokio::test]

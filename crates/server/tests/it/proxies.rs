@@ -10,17 +10,17 @@ use server::config::{Endpoint, Proxy};
 use std::sync::{Arc, Mutex};
 
 /// A body, and the key that came with it.
-type Asked = (Value, Option<String>);
+pub type Asked = (Value, Option<String>);
 
 /// What the stub was asked, and what it says next.
 #[derive(Clone, Default)]
-struct Stub {
-    asked: Arc<Mutex<Vec<Asked>>>,
+pub struct Stub {
+    pub asked: Arc<Mutex<Vec<Asked>>>,
     says: Arc<Mutex<Vec<String>>>,
 }
 
 impl Stub {
-    async fn start(says: &[&str]) -> (Self, u16) {
+    pub async fn start(says: &[&str]) -> (Self, u16) {
         let stub = Self::default();
         stub.says.lock().unwrap().extend(says.iter().rev().map(|say| (*say).to_owned()));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -49,7 +49,7 @@ impl Stub {
     }
 }
 
-fn endpoint(url: String) -> Endpoint {
+pub fn endpoint(url: String) -> Endpoint {
     Endpoint {
         url: url.parse().unwrap(),
         model: "small".to_owned(),
@@ -67,9 +67,7 @@ async fn played(server: &Server, proxy: &str) -> (String, String) {
     let a = secret(&opened["your_link"]);
     let path = |rest: &str| format!("/api/rooms/{room}{rest}");
     // The person of a seat that the server plays enrols with the seat's link, and seals its card.
-    let enrolled = server
-        .post(&path("/principal"), &secret(&opened["invites"][0]["link"]), json!({ "as": "link" }))
-        .await;
+    let enrolled = server.post(&path("/principal"), &server.door(&room, "B"), json!({ "as": "link" })).await;
     for (seat, name) in [(a.as_str(), "Ana"), (enrolled["secret"].as_str().unwrap(), "Ben")] {
         good(server.send(Method::PUT, &path("/card"), Some(seat), Some(card(name))).await).await;
     }

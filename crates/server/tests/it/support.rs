@@ -1,13 +1,17 @@
 //! A server on loopback, and small words for talking to it.
 
-use env::{Source, System};
+use approvals::NotifyTarget;
+use env::{Duration, Env, Source, System, Timestamp};
 use keys::{Algorithm, Signer, SoftwareSigner};
+use notify::Message;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
-use server::{App, Config, Parts, Silent, Tell};
+use server::{App, Config, Parts, Tell};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use store::{Journal, Log, ServerKey, Sqlite};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -18,9 +22,45 @@ pub struct Server {
     pub app: App,
     pub at: SocketAddr,
     pub http: reqwest::Client,
+    /// Everything people were told.
+    pub told: Arc<Told>,
+    clock: Arc<Ahead>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
     _folder: Option<tempfile::TempDir>,
+}
+
+/// Messages by their ids: the same message twice is one.
+#[derive(Default)]
+pub struct Told(pub Mutex<BTreeMap<String, String>>);
+
+#[async_trait::async_trait]
+impl Tell for Told {
+    fn web_push_key(&self) -> Option<String> {
+        None
+    }
+
+    fn check(&self, _: &NotifyTarget) -> Result<(), notify::Error> {
+        Ok(())
+    }
+
+    async fn tell(&self, id: &str, _: &NotifyTarget, message: &Message) -> Result<(), notify::Error> {
+        self.0.lock().unwrap().insert(id.to_owned(), message.body().to_owned());
+        Ok(())
+    }
+}
+
+/// The machine's clock, some seconds ahead.
+#[derive(Default)]
+struct Ahead(AtomicU64);
+
+impl Source for Ahead {
+    fn now(&self) -> Timestamp {
+        System.now() + Duration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+    fn env(&self) -> Env {
+        Env::new(self.now(), System.env().bytes32())
+    }
 }
 
 /// A store in a folder of its own.
@@ -43,7 +83,11 @@ impl Server {
 
     /// Starts on the store in a folder.
     pub async fn on(folder: &Path, change: impl FnOnce(&mut Config)) -> Self {
-        Self::telling(folder, change, |_| Arc::new(Silent)).await
+        let told = Arc::new(Told::default());
+        let notifier = told.clone();
+        let mut server = Self::telling(folder, change, |_| notifier).await;
+        server.told = told;
+        server
     }
 
     /// The same, with people told by what is made of the outbound client.
@@ -66,7 +110,8 @@ impl Server {
             .or_else(|_| ServerKey::open(&folder.join("server.key")))
             .unwrap();
         let journal: Arc<dyn Journal> = Arc::new(Sqlite::open(&folder.join("store.sqlite"), key).unwrap());
-        let source: Arc<dyn Source> = Arc::new(System);
+        let clock = Arc::new(Ahead::default());
+        let source: Arc<dyn Source> = clock.clone();
         let signer: Arc<dyn Signer> =
             Arc::new(SoftwareSigner::from_seed(Algorithm::Ed25519, &[7; 32]).unwrap());
         let origin = "test.example/log".parse().unwrap();
@@ -86,7 +131,21 @@ impl Server {
                 .await;
             }
         });
-        Self { app, at, http: reqwest::Client::new(), stop: Some(stop), task, _folder: None }
+        Self {
+            app,
+            at,
+            http: reqwest::Client::new(),
+            told: Arc::default(),
+            clock,
+            stop: Some(stop),
+            task,
+            _folder: None,
+        }
+    }
+
+    /// Moves the server's clock on.
+    pub fn later(&self, seconds: u64) {
+        self.clock.0.fetch_add(seconds, Ordering::Relaxed);
     }
 
     /// Tells it to stop. It lets open requests finish.
@@ -132,9 +191,15 @@ impl Server {
         Opened {
             room: opened["room_id"].as_str().unwrap().to_owned(),
             a: secret(&opened["your_link"]),
-            link_a: secret(&opened["principal_link"]),
+            link_a: self.door(opened["room_id"].as_str().unwrap(), "A"),
             invite: secret(&opened["invites"][0]["link"]),
         }
+    }
+
+    /// The secret of the link of a seat's principal, which no agent was given.
+    pub fn door(&self, room: &str, seat: &str) -> String {
+        let door = self.app.doors().of(&room.parse().unwrap(), seat.parse().unwrap()).unwrap();
+        secret(&door.link.into())
     }
 
     /// A room in which both seats have sealed their cards.
@@ -146,7 +211,14 @@ impl Server {
         for (secret, name) in [(&opened.a, "Ana"), (&b, "Ben")] {
             good(self.send(Method::PUT, &path("/card"), Some(secret), Some(card(name))).await).await;
         }
-        Both { room: opened.room.clone(), a: opened.a.clone(), link_a: opened.link_a.clone(), b, link_b }
+        Both {
+            room: opened.room.clone(),
+            a: opened.a.clone(),
+            link_a: opened.link_a.clone(),
+            b,
+            link_b,
+            invite: opened.invite.clone(),
+        }
     }
 }
 
@@ -157,6 +229,18 @@ impl Drop for Server {
         }
         self.task.abort();
     }
+}
+
+/// Both seats agree on one offer of seat A.
+pub async fn agree(server: &Server, room: &Both) {
+    let authority = json!([{ "term": 0, "clauses": ["may_agree_to[0]"] }]);
+    let offer = json!({ "message": "An offer", "status": "continue",
+        "claims": [{ "text": "The floor is new", "origin": "assumed" }],
+        "proposal": { "terms": ["The hall on Monday"], "depends_on": ["new1"], "authority": authority } });
+    let sent = server.post(&room.path("/envelopes"), &room.a, json!({ "envelope": offer })).await;
+    let agree = json!({ "message": "Agreed", "status": "agree", "accepts": sent["offer_hash"], "authority": authority,
+        "reviews": [{ "claim_id": "A1.1", "verdict": "accept" }] });
+    server.post(&room.path("/envelopes"), &room.b, json!({ "envelope": agree })).await;
 }
 
 #[derive(Debug, Clone)]
@@ -174,6 +258,8 @@ pub struct Both {
     pub link_a: String,
     pub b: String,
     pub link_b: String,
+    /// Used.
+    pub invite: String,
 }
 
 impl Both {

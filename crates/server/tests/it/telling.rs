@@ -201,7 +201,7 @@ impl Scene {
         tokio::time::timeout(Duration::from_secs(20), empty).await.expect("the outbox is worked off");
     }
 
-    /// Rows that wait for a deadline: of a room's turn, of its question.
+    /// Rows that wait for a time: the end of a room's turn, that of its question, the reminder before it.
     const fn wakes(&self) -> u64 {
         WAKES
     }
@@ -219,7 +219,7 @@ impl Scene {
     }
 }
 
-const WAKES: u64 = 2;
+const WAKES: u64 = 3;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_channel_brings_a_link_and_never_a_decision() {

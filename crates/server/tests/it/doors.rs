@@ -1,0 +1,56 @@
+//! Principals' links: whom they go to.
+
+use crate::mcp::Modern;
+use crate::support::{Server, good, refused, secret};
+use reqwest::Method;
+use serde_json::{Value, json};
+use server::config::Proxy;
+
+/// Whether a text holds the link of a principal.
+fn lets_in(answer: &Value) -> bool {
+    let text = answer.to_string();
+    text.contains("&p=") || text.contains("#p=")
+}
+
+#[tokio::test]
+async fn w02_no_agent_is_given_the_link_of_its_principal() {
+    let server = Server::with(|config| {
+        config.proxies.insert("script".to_owned(), Proxy::Scripted { envelopes: Vec::new() });
+    })
+    .await;
+    let agent = Modern::connect(&server).await;
+    let room = json!({ "topic": "Hall hire", "your_principal": "Ana", "counterpart": "Ben" });
+    let created = agent.call("create_room", room.clone()).await;
+    let mut played = room;
+    played["counterpart_proxy"] = "script".into();
+    let against = agent.call("create_room", played).await;
+    let invite = json!({ "link": created["invite_link_for_counterpart"], "agent_name": "Agent B" });
+    let joined = agent.call("join_room", invite).await;
+    let body = json!({ "topic": "Hall hire", "your_principal": "Ana", "counterparts": [{ "name": "Ben", "proxy": "script" }] });
+    let opened = good(server.send(Method::POST, "/api/rooms", None, Some(body)).await).await;
+    for (name, answer) in
+        [("create_room", &created), ("against a proxy", &against), ("join_room", &joined), ("HTTP", &opened)]
+    {
+        assert!(answer["your_link"].is_string(), "{name}: {answer}");
+        assert!(!lets_in(answer), "{name}: {answer}");
+    }
+    // Whoever runs the server has them: of each opener, and of each seat that this server plays.
+    assert_eq!(server.app.open_doors().await.unwrap().len(), 5);
+    let id = created["room_id"].as_str().unwrap();
+    let path = format!("/api/rooms/{id}/principal");
+    let own = secret(&created["your_link"]);
+    let refusal = server.send(Method::POST, &path, Some(&own), Some(json!({ "as": "link" }))).await;
+    assert_eq!(refused(refusal).await.1, "not_permitted");
+    let person = server.post(&path, &server.door(id, "A"), json!({ "as": "link" })).await;
+    assert!(person["secret"].is_string(), "{person}");
+    assert_eq!(server.app.open_doors().await.unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_person_who_takes_the_invite_gets_the_links_of_the_seat() {
+    let server = Server::start().await;
+    let opened = server.open().await;
+    let path = |rest: &str| format!("/api/rooms/{}{rest}", opened.room);
+    let taken = server.post(&path("/seat"), &opened.invite, json!({})).await;
+    assert!(lets_in(&taken), "{taken}");
+}
