@@ -38,6 +38,13 @@ impl ChainName {
             Self::Mainnet => Network::Main,
         }
     }
+    /// As prices write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Preprod => "cardano-preprod",
+            Self::Mainnet => "cardano-mainnet",
+        }
+    }
     /// As a CAIP-2 id.
     pub const fn caip2(self) -> &'static str {
         match self {

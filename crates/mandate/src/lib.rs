@@ -34,6 +34,7 @@ mod snapshot;
 pub mod state;
 pub mod text;
 mod time;
+pub mod x402;
 
 pub use action::{Action, ActionType, HashedAction};
 pub use address::{Address, Credential, Network};

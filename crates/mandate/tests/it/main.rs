@@ -17,3 +17,4 @@ mod stream;
 mod vectors;
 mod wallets;
 mod weaknesses;
+mod x402;
