@@ -22,8 +22,7 @@ pub struct Deal {
 pub const DEALS: [Deal; 12] = [
     deal(
         "Van for the move",
-        "Ana",
-        "Rental Ray",
+        ["Ana", "Rental Ray"],
         "A van for Saturday",
         ["The flat has three rooms", "The van is free on Saturday"],
         "The lift works",
@@ -32,8 +31,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Catering for the summer party",
-        "Iris",
-        "Kitchen Kim",
+        ["Iris", "Kitchen Kim"],
         "Buffet and drinks",
         ["Sixty guests are invited", "The kitchen is free that week"],
         "Half of the guests eat no meat",
@@ -42,8 +40,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Website for the bakery",
-        "Bo",
-        "Studio Lena",
+        ["Bo", "Studio Lena"],
         "A site with a shop",
         ["The bakery sells forty products", "Lena has time in March"],
         "The photos are free to use",
@@ -52,8 +49,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Piano for the school",
-        "Cara",
-        "Piano House",
+        ["Cara", "Piano House"],
         "A used grand piano, delivered",
         ["The hall is on the ground floor", "The piano was tuned in May"],
         "The door is wide enough",
@@ -62,8 +58,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Translation of a manual",
-        "Dov",
-        "Words Ltd",
+        ["Dov", "Words Ltd"],
         "The manual in French",
         ["The manual is final", "A native speaker is free"],
         "The pictures need no translation",
@@ -72,8 +67,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Roof repair",
-        "Eva",
-        "Roofer Tom",
+        ["Eva", "Roofer Tom"],
         "The north side of the roof mended",
         ["The house is not listed", "The crew is free in April"],
         "The beams are sound",
@@ -82,8 +76,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Stand at the fair",
-        "Finn",
-        "City Fair",
+        ["Finn", "City Fair"],
         "A corner stand for three days",
         ["The team has four people", "Two corner stands are left"],
         "The hall is heated",
@@ -92,8 +85,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Lessons for a choir",
-        "Gil",
-        "Singer Mo",
+        ["Gil", "Singer Mo"],
         "Ten evenings of lessons",
         ["The choir has thirty singers", "Mo teaches on Tuesdays"],
         "The church lets the choir in",
@@ -102,8 +94,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Printing of a book",
-        "Hana",
-        "Press Otto",
+        ["Hana", "Press Otto"],
         "Five hundred copies, bound",
         ["The text is final", "The press runs in June"],
         "The paper price stays",
@@ -112,8 +103,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Used bus for the club",
-        "Jon",
-        "Bus Yard",
+        ["Jon", "Bus Yard"],
         "The blue bus as it stands",
         ["The club has a driver", "The bus passed its test in May"],
         "The heating works",
@@ -122,8 +112,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Office cleaning",
-        "Kaya",
-        "Clean Crew",
+        ["Kaya", "Clean Crew"],
         "Cleaning twice a week",
         ["The office has one floor", "The crew has own tools"],
         "The alarm can be switched off",
@@ -132,8 +121,7 @@ pub const DEALS: [Deal; 12] = [
     ),
     deal(
         "Photos of a wedding",
-        "Lia",
-        "Foto Nils",
+        ["Lia", "Foto Nils"],
         "Photos from noon to midnight",
         ["The wedding is in a barn", "Nils is free that day"],
         "The barn allows flash",
@@ -144,8 +132,7 @@ pub const DEALS: [Deal; 12] = [
 
 const fn deal(
     topic: &'static str,
-    buyer: &'static str,
-    seller: &'static str,
+    [buyer, seller]: [&'static str; 2],
     thing: &'static str,
     [need, fact]: [&'static str; 2],
     assumption: &'static str,
