@@ -21,8 +21,14 @@ pub(super) async fn number(pool: &PgPool, lease: &Lease, limit: usize) -> Result
 
 pub(super) async fn leaves(pool: &PgPool, from: u64, limit: usize) -> Result<Vec<Leaf>, StoreError> {
     let rows = sqlx::query(
-        "SELECT l.index, l.stream, l.seq, (SELECT e.hash FROM entry e WHERE e.stream = l.stream AND e.seq = l.seq)
-         FROM leaf l WHERE l.index >= $1 ORDER BY l.index LIMIT $2",
+        "SELECT l.index + g.n, l.stream, l.first + g.n,
+             (SELECT e.hash FROM entry e WHERE e.stream = l.stream AND e.seq = l.first + g.n)
+         FROM (
+             SELECT r.*, greatest($1 - r.index, 0) AS skip FROM leaf r
+             WHERE r.index >= coalesce((SELECT max(index) FROM leaf WHERE index <= $1), 0) ORDER BY r.index LIMIT $2
+         ) l
+         CROSS JOIN LATERAL generate_series(l.skip, l.skip + least($2, l.count - l.skip) - 1) AS g (n)
+         ORDER BY l.index, g.n LIMIT $2",
     )
     .bind(int(from))
     .bind(limit_of(limit))
@@ -42,19 +48,24 @@ pub(super) async fn leaves(pool: &PgPool, from: u64, limit: usize) -> Result<Vec
 }
 
 pub(super) async fn leaf(pool: &PgPool, stream: &StreamId, seq: u64) -> Result<Option<u64>, StoreError> {
-    let index: Option<i64> = sqlx::query_scalar("SELECT index FROM leaf WHERE stream = $1 AND seq = $2")
-        .bind(stream.as_str())
-        .bind(int(seq))
-        .fetch_optional(pool)
-        .await
-        .map_err(unread)?;
+    let index: Option<i64> = sqlx::query_scalar(
+        "SELECT r.index + $2 - r.first FROM (
+             SELECT index, first, count FROM leaf WHERE stream = $1 AND first <= $2 ORDER BY first DESC LIMIT 1
+         ) r WHERE $2 < r.first + r.count",
+    )
+    .bind(stream.as_str())
+    .bind(int(seq))
+    .fetch_optional(pool)
+    .await
+    .map_err(unread)?;
     Ok(index.map(count))
 }
 
 /// Whether there may be more than `after` entries.
 pub(super) async fn has_grown(pool: &PgPool, after: u64) -> Result<bool, StoreError> {
     sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM unnumbered) OR EXISTS (SELECT FROM leaf WHERE index >= $1)",
+        "SELECT EXISTS (SELECT FROM unnumbered)
+             OR coalesce((SELECT index + count FROM leaf ORDER BY index DESC LIMIT 1), 0) > $1",
     )
     .bind(int(after))
     .fetch_one(pool)

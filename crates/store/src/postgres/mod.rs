@@ -1,6 +1,6 @@
 //! The journal in PostgreSQL: any number of server processes share one database.
 //!
-//! An append is one statement, `append_entries` of the migrations, and commits by itself. What holds there holds
+//! An append is one statement, [`single`] or `append_entries` of the migrations, and commits by itself. What holds there holds
 //! whatever this module does: the key (stream, seq) and the comparison with the stored hash make a fork impossible.
 
 mod error;
@@ -11,6 +11,7 @@ mod log;
 mod outbox;
 mod rows;
 mod sequencer;
+mod single;
 
 pub use sequencer::SEQUENCER;
 
@@ -169,6 +170,17 @@ async fn warn_if_volatile(pool: &PgPool) -> Result<(), StoreError> {
     Ok(())
 }
 
+async fn write_to(connection: &mut PgConnection, prepared: &Prepared) -> Result<(), Failure> {
+    if let Some(one) = prepared.one()
+        && single::append(connection, &one).await?
+    {
+        return Ok(());
+    }
+    let mut columns = Columns::default();
+    columns.add(prepared);
+    columns.append(connection).await
+}
+
 impl Inner {
     /// Writes through the sequencer if this process is it, else directly. Gives the append back.
     async fn write(&self, prepared: Prepared) -> Result<(Prepared, Result<(), Failure>), StoreError> {
@@ -185,9 +197,7 @@ impl Inner {
             };
         }
         let mut connection = self.pool.acquire().await.map_err(unreachable)?;
-        let mut columns = Columns::default();
-        columns.add(&prepared);
-        let result = columns.append(&mut connection).await;
+        let result = write_to(&mut connection, &prepared).await;
         Ok((prepared, result))
     }
 
@@ -497,8 +507,8 @@ impl Journal for Postgres {
         let row = sqlx::query(concat!(
             each_stream!("''"),
             " SELECT (SELECT count(stream) FROM name),
-                 (SELECT coalesce(max(index) + 1, 0) FROM leaf)
-                     + (SELECT coalesce(sum(count), 0)::bigint FROM unnumbered),
+                 coalesce((SELECT index + count FROM leaf ORDER BY index DESC LIMIT 1), 0)
+                     + (SELECT coalesce(sum(total), 0) FROM unnumbered),
                  (SELECT count(*) FROM outbox)"
         ))
         .fetch_one(&self.0.pool)

@@ -89,6 +89,29 @@ impl Prepared {
         matches!(self.append.streams.as_slice(), [part] if !part.entries.is_empty())
     }
 
+    /// The append as [`single::append`] writes it: one entry for a stream that has some, whose data key is stored,
+    /// and at most one effect.
+    pub fn one(&self) -> Option<One<'_>> {
+        let [part] = self.append.streams.as_slice() else { return None };
+        let [entry] = part.entries.as_slice() else { return None };
+        let plain = self.append.idempotency.is_none() && self.pointers.is_empty();
+        let stored = self.keys.iter().all(|key| key.wrapped.is_none());
+        if part.expected == Head::EMPTY || !plain || !stored {
+            return None;
+        }
+        let outgoing = match (self.append.outbox.as_slice(), self.effects.as_slice()) {
+            ([], []) => None,
+            ([row], [effect]) => Some((row.stream.as_str(), effect.as_slice(), row.due.as_micros())),
+            _ => return None,
+        };
+        let payload = match (&entry.payload, self.sealed.first().and_then(|sealed| sealed.first())) {
+            (Some(payload), Some(Some(sealed))) => Some((&payload.digest, &sealed.key, sealed.bytes.as_slice())),
+            (None, _) => None,
+            _ => return None,
+        };
+        Some(One { stream: part.stream.as_str(), expected: part.expected, entry, payload, outgoing })
+    }
+
     /// Claims what no two appends of a batch may share; all of it or, with `false`, nothing.
     pub fn claim(&self, claimed: &mut HashSet<String>) -> bool {
         let streams = self.append.streams.iter().map(|part| format!("s{}", part.stream));
@@ -101,6 +124,18 @@ impl Prepared {
         }
         free
     }
+}
+
+/// See [`Prepared::one`].
+#[derive(Debug)]
+pub(super) struct One<'a> {
+    pub stream: &'a str,
+    pub expected: Head,
+    pub entry: &'a ledger::Entry,
+    /// Digest, id of the data key, sealed bytes.
+    pub payload: Option<(&'a Digest, &'a Digest, &'a [u8])>,
+    /// Stream, sealed effect, when it is due.
+    pub outgoing: Option<(&'a str, &'a [u8], i64)>,
 }
 
 /// Why one append of a batch was refused.
@@ -117,7 +152,7 @@ pub(super) struct Columns<'a> {
     streams: Vec<&'a str>,
     bases: Vec<i64>,
     prevs: Vec<&'a [u8]>,
-    counts: Vec<i64>,
+    counts: Vec<i32>,
     first: Entries<'a>,
     rest_of: Vec<i32>,
     rest_prevs: Vec<&'a [u8]>,
@@ -202,7 +237,7 @@ impl<'a> Columns<'a> {
         self.streams.push(part.stream.as_str());
         self.bases.push(int(part.expected.seq));
         self.prevs.push(part.expected.hash.as_bytes());
-        self.counts.push(int(u64::try_from(part.entries.len()).unwrap_or(u64::MAX)));
+        self.counts.push(i32::try_from(part.entries.len()).unwrap_or(i32::MAX));
         let of = place(self.streams.len().saturating_sub(1));
         if part.entries.is_empty() {
             self.first.add(None, None);

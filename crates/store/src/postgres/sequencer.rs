@@ -4,11 +4,12 @@
 //! While this process does not hold it, and for what cannot be batched, appends go straight to the database.
 
 use super::error::Failure;
-use super::rows::{Columns, Prepared};
+use super::rows::{Columns, Prepared, Refused};
 use super::{leases, unreachable};
 use crate::{Lease, StoreError};
 use env::{Duration, Source};
 use sqlx::PgPool;
+use sqlx::postgres::PgConnection;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,8 @@ pub const SEQUENCER: &str = "sequencer";
 const GATHER: std::time::Duration = std::time::Duration::from_micros(200);
 /// Appends a statement, at most.
 const BATCH: usize = 256;
+/// A batch that another process came in between is sent this often.
+const TRIES: usize = 3;
 const LEASE: Duration = Duration::from_secs(6);
 const RENEW: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -172,11 +175,15 @@ impl Task {
                 return batch.iter().map(|_| Err(Failure::Store(error.clone()))).collect();
             }
         };
-        let mut columns = Columns::default();
-        for prepared in batch {
-            columns.add(prepared);
+        let mut written = write_once(&mut connection, &lease, batch).await;
+        for _ in 1..TRIES {
+            // Another process was faster with one of them, which is stale by now: the others are no worse for it.
+            if !matches!(written, Err(Failure::Taken)) {
+                break;
+            }
+            written = write_once(&mut connection, &lease, batch).await;
         }
-        match columns.batch(&mut connection, &lease).await {
+        match written {
             Ok(refused) => {
                 let mut outcomes: Vec<Result<(), Failure>> = batch.iter().map(|_| Ok(())).collect();
                 for refusal in refused {
@@ -198,6 +205,18 @@ impl Task {
             Err(_) => batch.iter().map(|_| Err(fenced())).collect(),
         }
     }
+}
+
+async fn write_once(
+    connection: &mut PgConnection,
+    lease: &Lease,
+    batch: &[Prepared],
+) -> Result<Vec<Refused>, Failure> {
+    let mut columns = Columns::default();
+    for prepared in batch {
+        columns.add(prepared);
+    }
+    columns.batch(connection, lease).await
 }
 
 /// Nothing was written: the append goes straight to the database.
