@@ -9,7 +9,7 @@ use bench::disk::fdatasync;
 use canon::Digest;
 use env::Source;
 use ledger::{Effect, Entry, Head, StreamId};
-use sqlx::postgres::{PgConnection, PgPoolOptions};
+use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ use testkit::pg;
 const BARS: [f64; 3] = [8_000.0, 20_000.0, 35_000.0];
 /// How many times faster bare inserts may be than appends.
 const BARE: f64 = 1.7;
+/// Two thirds are for appends: one for each of the 16 writers.
+const CONNECTIONS: u32 = 24;
 const WARM: Duration = Duration::from_secs(2);
 const ROUND: Duration = Duration::from_secs(6);
 const ROUNDS: usize = 3;
@@ -36,7 +38,7 @@ async fn run() -> Outcome<()> {
     let url = server.database().await?;
     println!("fdatasync of 8 KiB, median of 500, before: {:.3} ms", fdatasync(&std::env::temp_dir())?);
 
-    let direct = open(&url, 20, false).await?;
+    let direct = open(&url, CONNECTIONS, false).await?;
     let mut bare = Vec::new();
     let mut single = Vec::new();
     for round in 0..ROUNDS {
@@ -45,7 +47,7 @@ async fn run() -> Outcome<()> {
     }
     direct.close().await;
 
-    let sequencer = open(&url, 20, true).await?;
+    let sequencer = open(&url, CONNECTIONS, true).await?;
     while !sequencer.is_sequencer() {
         tokio::task::yield_now().await;
     }
@@ -175,7 +177,7 @@ async fn number(journal: Arc<Postgres>) -> Outcome<()> {
     }
 }
 
-/// The same rows without anything around them: one insert, one commit.
+/// The same rows without anything around them: one insert, one commit, each writer on a connection of its own.
 async fn measure_bare(url: &str, connections: usize, round: usize) -> Outcome<Rate> {
     let mut setup = PgConnection::connect(url).await?;
     setup
@@ -185,27 +187,26 @@ async fn measure_bare(url: &str, connections: usize, round: usize) -> Outcome<Ra
                  hash bytea NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (stream, seq))",
         )
         .await?;
-    let pool = PgPoolOptions::new()
-        .max_connections(u32::try_from(connections)?)
-        .test_before_acquire(false)
-        .connect(url)
-        .await?;
     let begin = Instant::now() + WARM;
     let end = begin + ROUND;
     let mut writers = Vec::new();
     for place in 0..connections {
-        let (pool, stream) = (pool.clone(), format!("room/bare{round}.{place}"));
-        writers.push(tokio::spawn(async move { insert(&pool, &stream, begin, end).await }));
+        let (mut connection, stream) = (PgConnection::connect(url).await?, format!("room/bare{round}.{place}"));
+        writers.push(tokio::spawn(async move { insert(&mut connection, &stream, begin, end).await }));
     }
     let mut times = Vec::new();
     for writer in writers {
         times.extend(writer.await??);
     }
-    pool.close().await;
     Ok(Rate::new(times, ROUND))
 }
 
-async fn insert(pool: &sqlx::PgPool, stream: &str, begin: Instant, end: Instant) -> Outcome<Vec<Duration>> {
+async fn insert(
+    connection: &mut PgConnection,
+    stream: &str,
+    begin: Instant,
+    end: Instant,
+) -> Outcome<Vec<Duration>> {
     let mut times = Vec::new();
     let mut prev = Digest::ZERO;
     for seq in 1_i64.. {
@@ -218,7 +219,7 @@ async fn insert(pool: &sqlx::PgPool, stream: &str, begin: Instant, end: Instant)
             .bind(prev.as_bytes().as_slice())
             .bind(hash.as_bytes().as_slice())
             .bind(bytes)
-            .execute(pool)
+            .execute(&mut *connection)
             .await?;
         let done = Instant::now();
         prev = hash;

@@ -246,9 +246,9 @@ BEGIN
     LOOP
         SELECT array_agg(w.place), sum(w.total) INTO taken, total
         FROM (
-            SELECT u.place, u.total, sum(u.total) OVER (ORDER BY u.id, u.base) AS until
+            SELECT u.place, u.total, sum(u.total) OVER (ORDER BY u.id, u.base, u.place ROWS UNBOUNDED PRECEDING) AS until
             FROM (
-                SELECT ctid AS place, id, bases[1] AS base, q.total FROM unnumbered q ORDER BY 2, 3 LIMIT p_limit
+                SELECT ctid AS place, id, bases[1] AS base, q.total FROM unnumbered q ORDER BY 2, 3, 1 LIMIT p_limit
             ) u
         ) w
         WHERE w.until <= p_limit;

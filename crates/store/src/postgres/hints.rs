@@ -83,7 +83,13 @@ async fn tell(pool: PgPool, mut moved: mpsc::UnboundedReceiver<Moved>, origin: S
 }
 
 async fn notify(pool: &PgPool, payload: &str) {
-    let sent = sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(payload).execute(pool).await;
+    // NOTIFY takes a transaction number, so its commit is logged: nobody need wait for the disk. What is told of is
+    // durable already.
+    let sent = sqlx::query("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)")
+        .bind(CHANNEL)
+        .bind(payload)
+        .execute(pool)
+        .await;
     if let Err(error) = sent {
         tracing::debug!(%error, "a hint was lost");
     }

@@ -19,6 +19,14 @@ pub(super) async fn number(pool: &PgPool, lease: &Lease, limit: usize) -> Result
     Ok(count(total))
 }
 
+/// Makes room where numbered entries were queued: the queue has no index, and is read whole. A hint.
+pub(super) async fn sweep(pool: &PgPool) {
+    let swept = sqlx::raw_sql("VACUUM (SKIP_LOCKED, TRUNCATE false) unnumbered").execute(pool).await;
+    if let Err(error) = swept {
+        tracing::debug!(%error, "the queue of the log was not vacuumed");
+    }
+}
+
 pub(super) async fn leaves(pool: &PgPool, from: u64, limit: usize) -> Result<Vec<Leaf>, StoreError> {
     let rows = sqlx::query(
         "SELECT l.index + g.n, l.stream, l.first + g.n,

@@ -6,6 +6,7 @@
 mod error;
 mod hints;
 mod keys;
+mod lanes;
 mod leases;
 mod log;
 mod outbox;
@@ -25,6 +26,7 @@ use env::{Duration, Timestamp};
 use error::{Failure, unreachable, unread, unwritten};
 use hints::{Hints, Moved};
 use keys::Keys;
+use lanes::Lanes;
 use ledger::{Entry, Head, Payload, StreamId};
 use rows::{Columns, Prepared};
 use sequencer::Sequencer;
@@ -32,12 +34,13 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{Connection, Executor, PgPool, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinSet;
 
 /// How a process uses the database.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Connections at most; one of them listens.
+    /// Connections at most, though never less than four: two thirds are for appends, one of the others listens.
     pub connections: u32,
     /// Whether this process may be the sequencer, which batches appends while it holds the lease.
     pub sequencer: bool,
@@ -56,10 +59,13 @@ pub struct Postgres(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     pool: PgPool,
+    lanes: Lanes,
     hub: Hub,
     keys: Keys,
     hints: Hints,
     sequencer: Option<Sequencer>,
+    /// How many entries were numbered when their queue was last swept.
+    swept: AtomicU64,
     /// Ends with the journal.
     _tasks: JoinSet<()>,
 }
@@ -68,8 +74,9 @@ impl Postgres {
     /// Connects, brings the schema up to date (one process at a time) and refuses a database of another server key.
     pub async fn open(url: &str, key: ServerKey, options: Options) -> Result<Self, StoreError> {
         let connect: PgConnectOptions = url.parse().map_err(unreachable)?;
+        let for_appends = (options.connections.saturating_mul(2) / 3).max(1);
         let pool = PgPoolOptions::new()
-            .max_connections(options.connections.max(3))
+            .max_connections(options.connections.saturating_sub(for_appends).max(3))
             .acquire_timeout(PATIENCE)
             .test_before_acquire(false)
             .before_acquire(|connection, about| {
@@ -81,7 +88,7 @@ impl Postgres {
                 })
             })
             .after_connect(|connection, _| Box::pin(settle(connection)))
-            .connect_with(connect)
+            .connect_with(connect.clone())
             .await
             .map_err(unreachable)?;
         MIGRATIONS.run(&pool).await.map_err(|error| StoreError::Unavailable(error.to_string()))?;
@@ -93,13 +100,23 @@ impl Postgres {
         let hub = Hub::default();
         let mut tasks = JoinSet::new();
         let hints = hints::start(&pool, &hub, &mut tasks);
+        let lanes = Lanes::new(connect, usize::try_from(for_appends).unwrap_or(usize::MAX));
         let sequencer = options.sequencer.then(|| {
-            let (sequencer, task) = Sequencer::new(pool.clone());
+            let (sequencer, task) = Sequencer::new(pool.clone(), lanes.clone());
             tasks.spawn(task);
             sequencer
         });
         let keys = Keys::new(pool.clone(), key);
-        Ok(Self(Arc::new(Inner { pool, hub, keys, hints, sequencer, _tasks: tasks })))
+        Ok(Self(Arc::new(Inner {
+            pool,
+            lanes,
+            hub,
+            keys,
+            hints,
+            sequencer,
+            swept: AtomicU64::new(0),
+            _tasks: tasks,
+        })))
     }
 
     /// Whether this process is the sequencer now.
@@ -109,6 +126,7 @@ impl Postgres {
 
     /// Ends all connections. Calls are refused from then on.
     pub async fn close(&self) {
+        self.0.lanes.close();
         self.0.pool.close().await;
     }
 }
@@ -119,6 +137,8 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 const IDLE: std::time::Duration = std::time::Duration::from_secs(1);
 /// Other processes' entries are looked for this often by whoever waits for the store to grow.
 const GROWTH: std::time::Duration = std::time::Duration::from_millis(100);
+/// The queue of the log is swept after so many entries.
+const SWEEP: u64 = 20_000;
 /// Appends rolled back through no fault of theirs are tried this often.
 const TRIES: usize = 5;
 
@@ -196,8 +216,11 @@ impl Inner {
                 Err(None) => return Err(StoreError::Unknown("the sequencer ended".into())),
             };
         }
-        let mut connection = self.pool.acquire().await.map_err(unreachable)?;
-        let result = write_to(&mut connection, &prepared).await;
+        let mut lane = self.lanes.take().await?;
+        let result = write_to(&mut lane.connection, &prepared).await;
+        if !matches!(result, Err(Failure::Store(StoreError::Unknown(_)))) {
+            lane.done();
+        }
         Ok((prepared, result))
     }
 
@@ -428,7 +451,13 @@ impl Journal for Postgres {
     }
 
     async fn number(&self, lease: &Lease, limit: usize) -> Result<u64, StoreError> {
-        log::number(&self.0.pool, lease, limit).await
+        let total = log::number(&self.0.pool, lease, limit).await?;
+        let swept = self.0.swept.load(Ordering::Relaxed);
+        if total >= swept.saturating_add(SWEEP) {
+            self.0.swept.store(total, Ordering::Relaxed);
+            log::sweep(&self.0.pool).await;
+        }
+        Ok(total)
     }
 
     async fn leaves(&self, from: u64, limit: usize) -> Result<Vec<Leaf>, StoreError> {

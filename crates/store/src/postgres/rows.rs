@@ -105,7 +105,9 @@ impl Prepared {
             _ => return None,
         };
         let payload = match (&entry.payload, self.sealed.first().and_then(|sealed| sealed.first())) {
-            (Some(payload), Some(Some(sealed))) => Some((&payload.digest, &sealed.key, sealed.bytes.as_slice())),
+            (Some(payload), Some(Some(sealed))) => {
+                Some((&payload.digest, &sealed.key, sealed.bytes.as_slice()))
+            }
             (None, _) => None,
             _ => return None,
         };

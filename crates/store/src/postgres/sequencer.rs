@@ -4,8 +4,9 @@
 //! While this process does not hold it, and for what cannot be batched, appends go straight to the database.
 
 use super::error::Failure;
+use super::lanes::Lanes;
+use super::leases;
 use super::rows::{Columns, Prepared, Refused};
-use super::{leases, unreachable};
 use crate::{Lease, StoreError};
 use env::{Duration, Source};
 use sqlx::PgPool;
@@ -46,12 +47,13 @@ struct Job {
 
 impl Sequencer {
     /// Returns the handle and the task to run.
-    pub fn new(pool: PgPool) -> (Self, impl Future<Output = ()> + Send + 'static) {
+    pub fn new(pool: PgPool, lanes: Lanes) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (jobs, queue) = mpsc::unbounded_channel();
         let held = Arc::new(AtomicBool::new(false));
         let holder = env::System.env().id(20);
         let task = Task {
             pool,
+            lanes,
             queue,
             waiting: VecDeque::new(),
             held: Arc::clone(&held),
@@ -77,6 +79,7 @@ impl Sequencer {
 
 struct Task {
     pool: PgPool,
+    lanes: Lanes,
     queue: mpsc::UnboundedReceiver<Job>,
     /// Jobs put off because they collide with one in the batch before.
     waiting: VecDeque<Job>,
@@ -168,20 +171,22 @@ impl Task {
         let Some(lease) = self.lease.clone() else {
             return batch.iter().map(|_| Err(fenced())).collect();
         };
-        let mut connection = match self.pool.acquire().await {
-            Ok(connection) => connection,
+        let mut lane = match self.lanes.take().await {
+            Ok(lane) => lane,
             Err(error) => {
-                let error = unreachable(error);
                 return batch.iter().map(|_| Err(Failure::Store(error.clone()))).collect();
             }
         };
-        let mut written = write_once(&mut connection, &lease, batch).await;
+        let mut written = write_once(&mut lane.connection, &lease, batch).await;
         for _ in 1..TRIES {
             // Another process was faster with one of them, which is stale by now: the others are no worse for it.
             if !matches!(written, Err(Failure::Taken)) {
                 break;
             }
-            written = write_once(&mut connection, &lease, batch).await;
+            written = write_once(&mut lane.connection, &lease, batch).await;
+        }
+        if !matches!(written, Err(Failure::Store(StoreError::Unknown(_)))) {
+            lane.done();
         }
         match written {
             Ok(refused) => {

@@ -149,6 +149,51 @@ async fn appends_land_alike_directly_and_through_the_sequencer() {
     }
 }
 
+/// One entry more is written by a statement of its own, in four shapes.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_lands_with_its_payload_and_its_effect_or_not_at_all() {
+    let journal = open(&database().await, DIRECT).await;
+    let first = sealed("one", Head::EMPTY, b"first");
+    let mut head = journal.append(first).await.unwrap()[0];
+    let shaped = |at: Head, secret: Option<&[u8]>, wakes: bool| {
+        let effect = Effect::Wake { stream: format!("room/after{}", at.seq), at: NOW };
+        // An effect may be of another stream than the entry.
+        let row = Outgoing { stream: stream("other"), effect, due: NOW };
+        let entries = vec![entry(at, b"one more", secret)];
+        Append {
+            outbox: wakes.then_some(row).into_iter().collect(),
+            ..append(vec![StreamAppend { stream: stream("one"), expected: at, entries }])
+        }
+    };
+    let shapes: [(Option<&[u8]>, bool); 4] =
+        [(None, false), (None, true), (Some(b"sealed"), false), (Some(b"sealed too"), true)];
+    let mut rows = BTreeSet::new();
+    for (secret, wakes) in shapes {
+        let before = head;
+        head = journal.append(shaped(before, secret, wakes)).await.unwrap()[0];
+        let last = journal.read(&stream("one"), before.seq, 9).await.unwrap().pop().unwrap();
+        assert_eq!((last.seq, last.hash, last.prev), (head.seq, head.hash, before.hash));
+        assert_eq!(last.payload.map(|payload| payload.bytes), secret.map(<[u8]>::to_vec));
+        if wakes {
+            rows.insert(format!("room/after{}", before.seq));
+        }
+        for wrong in [before, Head { hash: Digest::of(b"nowhere"), ..head }, Head { seq: 99, ..head }] {
+            let stale = journal.append(shaped(wrong, secret, wakes)).await;
+            assert!(matches!(stale, Err(StoreError::Stale { actual, .. }) if actual == head), "{stale:?}");
+        }
+    }
+    assert_eq!(chain(&journal, &stream("one")).await.len(), 5);
+    let claimed = journal.claim(NOW, Duration::from_secs(9), 100).await.unwrap();
+    let found: BTreeSet<_> = claimed
+        .into_iter()
+        .map(|row| match row.effect {
+            Effect::Wake { stream: named, .. } if row.stream == stream("other") => named,
+            other => panic!("{other:?} of {}", row.stream),
+        })
+        .collect();
+    assert_eq!(found, rows);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_refuses_only_those_that_are_wrong() {
     let journal = open_sequencer(&database().await).await;
@@ -286,16 +331,27 @@ async fn waiters_of_another_process_hear_of_entries_and_effects() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn leaf_numbers_follow_every_chain_and_are_fenced() {
-    let journal = open(&database().await, DIRECT).await;
+    check_leaf_numbers(open(&database().await, DIRECT).await).await;
+    check_leaf_numbers(open_sequencer(&database().await).await).await;
+}
+
+async fn check_leaf_numbers(journal: Postgres) {
     let now = System.now();
     let lease = journal.lease("log", "me", now, Duration::from_secs(10)).await.unwrap().unwrap();
     let mut heads = [Head::EMPTY; 3];
     for round in 0..20 {
-        for (place, head) in heads.iter_mut().enumerate() {
+        let given = [0, 1, 2].map(|place| {
             let texts = vec!["x"; 1 + (round + place) % 3];
-            *head = journal.append(append(vec![on(&format!("s{place}"), *head, &texts)])).await.unwrap()[0];
+            journal.append(append(vec![on(&format!("s{place}"), heads[place], &texts)]))
+        });
+        for (head, landed) in heads.iter_mut().zip(futures::future::join_all(given).await) {
+            *head = landed.unwrap()[0];
         }
-        journal.number(&lease, 5).await.unwrap();
+        // Less than what one append or one batch has, too.
+        let before = journal.leaves(0, 1000).await.unwrap().len() as u64;
+        let limit = 1 + round % 5;
+        let numbered = journal.number(&lease, limit).await.unwrap();
+        assert!(before < numbered && numbered <= before + limit as u64, "{before} {numbered} {limit}");
     }
     let total: u64 = heads.iter().map(|head| head.seq).sum();
     while journal.number(&lease, 7).await.unwrap() < total {}
@@ -308,6 +364,10 @@ async fn leaf_numbers_follow_every_chain_and_are_fenced() {
         *seq += 1;
         assert_eq!(leaf.seq, *seq);
         assert_eq!(journal.leaf(&leaf.stream, leaf.seq).await.unwrap(), Some(leaf.index));
+        assert_eq!(journal.leaves(leaf.index, 2).await.unwrap(), leaves[place..leaves.len().min(place + 2)]);
+    }
+    for (stream, next) in next {
+        assert_eq!(journal.leaf(&stream, next + 1).await.unwrap(), None);
     }
     let other =
         journal.lease("log", "you", now + Duration::from_secs(11), Duration::from_secs(10)).await.unwrap();
