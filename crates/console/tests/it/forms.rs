@@ -172,7 +172,8 @@ async fn a_side_shows_shares_stops_and_leaves() {
         .submit(&path, &path, &[("act", "leave"), ("reason", "enough"), ("sure", "yes")])
         .await
         .leads_to(&scene.path("?said=left"));
-    scene.other.get(&format!("/brief/{}", scene.room)).await.says("Ana left. Nothing was agreed.");
+    let brief = scene.other.get(&format!("/brief/{}", scene.room)).await;
+    brief.says("NOTHING WAS AGREED. The side of <bdi>Ana</bdi> left the room. The reason given: “<bdi>enough</bdi>”.");
 }
 
 #[tokio::test]

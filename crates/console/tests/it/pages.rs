@@ -132,7 +132,7 @@ async fn a_brief_says_who_decided_and_keeps_private_words_private() {
     for said in [
         "Agreed",
         "The hall on Monday",
-        "'s sealed card, line 1 under ",
+        "&#39;s sealed card, line 1 under ",
         "refused it",
         "Mondays only",
         "Not on Tuesday",
@@ -154,4 +154,35 @@ async fn a_brief_says_who_decided_and_keeps_private_words_private() {
     );
     assert!(!other.body.contains("Mondays only"), "{}", other.body);
     assert!(!other.body.contains("May I take Tuesday?"), "{}", other.body);
+}
+
+#[tokio::test]
+async fn the_owner_finds_the_links_that_no_agent_was_given() {
+    let site = crate::support::Site::start(|_| {}).await;
+    let (mut owner, _) = site.owner().await;
+    let room = server::OpenRoom {
+        topic: "Hall hire".into(),
+        name: "<b>Ana</b>".into(),
+        agent: None,
+        key: None,
+        others: vec![server::OtherSeat { name: "Ben".into(), proxy: None }],
+        for_organization: false,
+        max_turns: None,
+        hold_relayed: None,
+    };
+    let nobody = server::Caller::Nobody;
+    let opened = site.app.open_for_agent(&nobody, [127, 0, 0, 1].into(), room, None).await.unwrap();
+    let added =
+        owner.submit("/people", "/people", &[("act", "add"), ("name", "Vera"), ("role", "viewer")]).await;
+    let (mut viewer, _) = site.enrolled(&added.secrets()[0], 2).await;
+    let page = owner.get("/asks").await;
+    page.says("&#60;b&#62;Ana");
+    page.says(&format!("/room/{}#seat=A", opened.room_id));
+    assert!(!viewer.get("/asks").await.body.contains(&opened.room_id));
+    let link = site.app.doors().of(&opened.room_id.parse().unwrap(), pxp::SeatId::A).unwrap().link;
+    let mut ana = site.browser();
+    let at = format!("/room/{}", opened.room_id);
+    ana.submit("/open", "/open", &[("link", &link)]).await.leads_to(&at);
+    ana.submit(&at, &format!("{at}/person"), &[("as", "link")]).await.leads_to(&format!("{at}?said=person"));
+    assert!(!owner.get("/asks").await.body.contains(&opened.room_id), "used links are not shown");
 }

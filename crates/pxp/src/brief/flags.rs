@@ -75,17 +75,23 @@ fn cause(code: &str, flag: &FlagLine, names: &Names) -> Option<Line> {
     Some(line)
 }
 
-/// Facts in the agreed terms first, then by side.
+/// Facts of the accepted offer's terms first, then what was said in messages, by side.
 fn facts(brief: &Brief, names: &Names) -> Vec<Line> {
-    let terms = brief.agreement.iter().flat_map(|agreed| &agreed.terms).collect::<Vec<_>>();
     let mut agreed: Vec<String> = Vec::new();
     let mut said: BTreeMap<SeatId, (Vec<String>, Vec<u64>)> = BTreeMap::new();
-    for flag in brief.protocol_flags.iter().filter(|flag| flag.code == "untagged_fact") {
-        let fact = fact(&flag.message);
-        if terms.iter().any(|term| holds(term, &fact)) {
-            if !agreed.contains(&fact) {
+    let flags = || brief.protocol_flags.iter().filter(|flag| flag.code == "untagged_fact");
+    // A claim may have come after an earlier message: only what the accepted offer's own message was flagged for counts.
+    if let Some(agreement) = &brief.agreement {
+        for fact in flags().filter(|flag| flag.seq == agreement.proposed_seq).map(|flag| fact(&flag.message))
+        {
+            if agreement.terms.iter().any(|term| holds(term, &fact)) {
                 agreed.push(fact);
             }
+        }
+    }
+    for flag in flags() {
+        let fact = fact(&flag.message);
+        if agreed.contains(&fact) {
             continue;
         }
         let (facts, seqs) = said.entry(flag.seat).or_default();
@@ -104,11 +110,8 @@ fn facts(brief: &Brief, names: &Names) -> Vec<Line> {
         ));
     }
     lines.extend(said.into_iter().map(|(seat, (facts, seqs))| {
-        names
-            .agent(seat)
-            .words(" said ")
-            .list(quoted(&facts))
-            .words(format!(" in {}, and nobody stands for it.", messages(&seqs)))
+        let words = format!(" in {}, when nobody had made a claim about it.", messages(&seqs));
+        names.agent(seat).words(" said ").list(quoted(&facts)).words(words)
     }));
     lines
 }

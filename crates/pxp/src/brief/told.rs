@@ -436,7 +436,7 @@ fn unverified(brief: &Brief, names: &Names, noticed: Noticed) -> Vec<Group> {
         ),
         (others, claims().filter(|claim| !rests(claim)).map(line).collect()),
         ("What is not proven about the people", words::unproven(brief, names)),
-        ("Numbers, dates and amounts that nobody made a claim about", noticed.facts),
+        ("Numbers, dates and amounts without a claim", noticed.facts),
         ("Claims that count for less than their agent said", noticed.demoted),
         ("Lines of a card that were named and do not exist", noticed.no_such_line),
         ("What else this server noticed", noticed.others),

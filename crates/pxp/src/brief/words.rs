@@ -93,7 +93,7 @@ pub(super) fn evidence(asked: &EscalationLine, names: &Names) -> Line {
         _ => Line::new().words("the answer ").words(how),
     };
     match asked.answered_by.as_deref().and_then(|by| by.split_once('/')) {
-        Some((org, member)) => line.words(", by ").name(member).words(" of ").name(org),
+        Some((org, member)) => line.words(", by member ").name(member).words(" of ").name(org),
         None => line,
     }
 }

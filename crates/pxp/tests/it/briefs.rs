@@ -98,6 +98,11 @@ fn no_flag_is_lost() {
     for fact in ["40", "12", "3 May"] {
         assert!(told(&brief).contains(&format!("\"{fact}\"")), "{fact} in {}", told(&brief));
     }
+    // What a later claim covers stands beside the message it was said in, not beside the terms.
+    assert!(told(&brief).contains("In the agreed terms: \"40\"."), "{}", told(&brief));
+    let agreed = brief.agreement.as_mut().unwrap();
+    agreed.proposed_seq += 1;
+    assert!(!told(&brief).contains("In the agreed terms"), "{}", told(&brief));
     brief.protocol_flags[0].code = "of_a_later_server".into();
     brief.protocol_flags[0].message = "something new".into();
     assert!(told(&brief).contains("something new"));

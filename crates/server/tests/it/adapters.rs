@@ -142,7 +142,7 @@ async fn the_pages_that_v0_links_to_are_there() {
         assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
         let page = response.text().await.unwrap();
         assert!(page.contains(says) && page.contains("&lt;b&gt;Hall"), "{page}");
-        assert!(!page.contains("<i>") && !page.contains("t="), "{page}");
+        assert!(!page.contains("<i>") && !page.contains("seat="), "{page}");
     }
     for missing in ["/v0/room/nosuchroom", "/v0/brief/nosuchroom"] {
         assert_eq!(server.send(Method::GET, missing, None, None).await.status(), 404, "{missing}");

@@ -217,7 +217,7 @@ async fn the_other_seat_of_a_room_writes_nothing_of_this_one() {
     let judged = json!({ "accept": true, "nonce": nonce, "evidence": evidence() });
     for (method, path, secret, body, expected) in [
         (Method::POST, "/seat", &room.invite, json!({}), (401, "credential_required")),
-        (Method::PUT, "/card", &room.a, crate::support::card("Eve"), (409, "card_sealed")),
+        (Method::PUT, "/card", &room.a, crate::support::card("Eve"), (409, "sealed")),
         (Method::POST, "/envelopes", &room.a, envelope, (409, "not_your_turn")),
         (Method::POST, "/answers", &room.a, relayed, (403, "not_permitted")),
         (
