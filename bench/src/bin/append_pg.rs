@@ -191,7 +191,8 @@ async fn measure_bare(url: &str, connections: usize, round: usize) -> Outcome<Ra
     let end = begin + ROUND;
     let mut writers = Vec::new();
     for place in 0..connections {
-        let (mut connection, stream) = (PgConnection::connect(url).await?, format!("room/bare{round}.{place}"));
+        let (mut connection, stream) =
+            (PgConnection::connect(url).await?, format!("room/bare{round}.{place}"));
         writers.push(tokio::spawn(async move { insert(&mut connection, &stream, begin, end).await }));
     }
     let mut times = Vec::new();
