@@ -4,6 +4,7 @@
 //! process tells the others afterwards, many streams at once. A hint that is lost, with its process or its
 //! connection, costs time only: the streams somebody waits for are looked at by themselves too.
 
+use super::lanes::Lanes;
 use crate::hub::Hub;
 use env::Source;
 use ledger::{Head, StreamId};
@@ -44,18 +45,18 @@ impl Hints {
 }
 
 /// Starts telling, listening and looking.
-pub(super) fn start(pool: &PgPool, hub: &Hub, tasks: &mut JoinSet<()>) -> Hints {
+pub(super) fn start(pool: &PgPool, lanes: &Lanes, hub: &Hub, tasks: &mut JoinSet<()>) -> Hints {
     let (sender, receiver) = mpsc::unbounded_channel();
     let origin = env::System.env().id(16);
     let hears = Arc::new(AtomicBool::new(false));
-    tasks.spawn(tell(pool.clone(), receiver, origin.clone()));
+    tasks.spawn(tell(lanes.clone(), receiver, origin.clone()));
     tasks.spawn(listen(pool.clone(), hub.clone(), origin, Arc::clone(&hears)));
     tasks.spawn(look(pool.clone(), hub.clone(), hears));
     Hints(sender)
 }
 
 /// A payload is the origin, then lines `stream seq`, and `!` if the outbox has new rows.
-async fn tell(pool: PgPool, mut moved: mpsc::UnboundedReceiver<Moved>, origin: String) {
+async fn tell(lanes: Lanes, mut moved: mpsc::UnboundedReceiver<Moved>, origin: String) {
     while let Some(first) = moved.recv().await {
         let mut streams = HashMap::new();
         let mut outbox = false;
@@ -72,26 +73,28 @@ async fn tell(pool: PgPool, mut moved: mpsc::UnboundedReceiver<Moved>, origin: S
         for (stream, seq) in streams {
             let line = format!("\n{stream} {seq}");
             if payload.len().saturating_add(line.len()) > PAYLOAD {
-                notify(&pool, &payload).await;
+                notify(&lanes, &payload).await;
                 payload.clone_from(&origin);
             }
             payload.push_str(&line);
         }
-        notify(&pool, &payload).await;
+        notify(&lanes, &payload).await;
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-async fn notify(pool: &PgPool, payload: &str) {
+async fn notify(lanes: &Lanes, payload: &str) {
+    let Ok(mut lane) = lanes.take().await else { return };
     // NOTIFY takes a transaction number, so its commit is logged: nobody need wait for the disk. What is told of is
     // durable already.
     let sent = sqlx::query("SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)")
         .bind(CHANNEL)
         .bind(payload)
-        .execute(pool)
+        .execute(&mut lane.connection)
         .await;
-    if let Err(error) = sent {
-        tracing::debug!(%error, "a hint was lost");
+    match sent {
+        Ok(_) => lane.done(),
+        Err(error) => tracing::debug!(%error, "a hint was lost"),
     }
 }
 

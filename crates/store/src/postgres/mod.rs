@@ -99,8 +99,8 @@ impl Postgres {
         warn_if_volatile(&pool).await?;
         let hub = Hub::default();
         let mut tasks = JoinSet::new();
-        let hints = hints::start(&pool, &hub, &mut tasks);
         let lanes = Lanes::new(connect, usize::try_from(for_appends).unwrap_or(usize::MAX));
+        let hints = hints::start(&pool, &lanes, &hub, &mut tasks);
         let sequencer = options.sequencer.then(|| {
             let (sequencer, task) = Sequencer::new(pool.clone(), lanes.clone());
             tasks.spawn(task);
