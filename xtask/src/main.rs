@@ -34,5 +34,6 @@ const USAGE: &str = "usage: cargo xtask <command>
   test STAGE...        only these stages
   tidy                 the house rules: arrows between crates, pure cores, file sizes
   crash [--rounds N]   kill -9 in a loop on both stores (200 rounds each)
+  crash power          cut the power of the SQLite store at 60 moments
   fuzz [--seconds N]   every fuzz target for N seconds (10)
   bench NAME           one of the load programs in bench/, in release";

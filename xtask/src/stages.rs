@@ -23,6 +23,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "mcp", run: || script("e2e/mcp/run.sh") },
     Stage { name: "browser", run: || script("e2e/browser/run.sh") },
     Stage { name: "crash", run: || crash(&["--rounds", "20"]) },
+    Stage { name: "power", run: || crash(&["power"]) },
     Stage { name: "fuzz", run: || fuzz(&["--seconds", "10"]) },
 ];
 
@@ -87,6 +88,7 @@ fn install() -> Outcome {
         (on_path("node"), "nodejs"),
         (on_path("npm"), "npm"),
         (on_path("clang"), "clang"),
+        (on_path("strace"), "strace"),
         (on_path("python3"), "python3"),
         (answers("python3", &["-c", "import ensurepip, venv"]), "python3-venv"),
     ] {
@@ -118,7 +120,11 @@ fn javascript() -> Outcome {
     }
     tests.sort();
     run(Command::new("node").arg("--test").args(&tests))?;
-    run(Command::new("e2e/node_modules/.bin/tsc").args(["--project", "e2e/tsconfig.json"]))
+    // A service worker's globals are not a page's: it is checked for itself.
+    for project in ["e2e/tsconfig.json", "e2e/tsconfig.worker.json"] {
+        run(Command::new("e2e/node_modules/.bin/tsc").args(["--project", project]))?;
+    }
+    Ok(())
 }
 
 fn postgres_here() -> bool {

@@ -6,9 +6,11 @@
 //! some rounds also kill a backend, which makes the server recover, or the whole server.
 //!
 //! `crash [--rounds N] [--seed N] [sqlite|postgres]`, 200 rounds on both stores by default.
+//! `crash power [--moments N] [--seed N]` cuts the power of the SQLite store instead ([`power`]), at 60 moments by default.
 
 mod check;
 mod child;
+mod power;
 
 use bench::Outcome;
 use check::Check;
@@ -34,8 +36,27 @@ fn main() -> Outcome<()> {
             let journal = open(store, place, true).await?;
             child::run(journal, seed.parse()?).await
         }),
+        ["power", words @ ..] => {
+            let (seed, moments) = read_power(words)?;
+            println!("seed {seed}");
+            let cut = runtime.block_on(power::run(seed, moments));
+            cut.map_err(|error| format!("power, seed {seed}: {error}").into())
+        }
         words => runtime.block_on(run(&Plan::read(words)?)),
     }
+}
+
+fn read_power(words: &[&str]) -> Outcome<(u64, usize)> {
+    let now = env::Source::now(&env::System).as_micros();
+    let (mut seed, mut moments) = (u64::try_from(now)?, 60);
+    for pair in words.chunks(2) {
+        match pair {
+            ["--moments", number] => moments = number.parse()?,
+            ["--seed", number] => seed = number.parse()?,
+            _ => return Err("power takes --moments N and --seed N".into()),
+        }
+    }
+    Ok((seed, moments))
 }
 
 struct Plan {
