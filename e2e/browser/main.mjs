@@ -300,7 +300,7 @@ async function verifying(page, url, room, width) {
     await page.goto(`${url}/room/${room}/record`);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: 'Download the file' }).click(),
+      page.getByRole('link', { name: 'Download the room' }).click(),
     ]);
     bundle = await readFile(await download.path(), 'utf8');
     same(await verdict(bundle), 'valid', await result.innerText());
