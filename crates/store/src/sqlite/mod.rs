@@ -169,7 +169,11 @@ impl Journal for Sqlite {
             let Some(id) = writer::find_stream(connection, &stream)? else { return Ok(()) };
             connection.execute("UPDATE stream SET key = NULL WHERE id = ?1", [id]).map_err(failed)?;
             connection
-                .execute("UPDATE entry SET sealed = NULL WHERE stream = ?1 AND sealed IS NOT NULL", [id])
+                .execute(
+                    "UPDATE entry SET sealed = NULL WHERE sealed IS NOT NULL AND stream = ?1
+                     AND (id IN (SELECT entry FROM place WHERE stream = ?1) OR id > (SELECT upto FROM placed))",
+                    [id],
+                )
                 .map_err(failed)
                 .map(drop)
         })

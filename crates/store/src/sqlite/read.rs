@@ -83,16 +83,25 @@ pub(super) fn entries(
     let Some(id) = find_stream(&snapshot, stream)? else { return Ok(Vec::new()) };
     let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut select = snapshot
-        .prepare_cached(
-            "SELECT seq, prev, hash, bytes, digest, sealed FROM entry WHERE stream = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-        )
-        .map_err(failed)?;
-    let rows = select.query_map(params![id, after, limit], stored).map_err(failed)?;
+    // The newest entries may have no place yet; of one stream they all come after those that have.
+    let mut rows = all(
+        &snapshot,
+        "SELECT e.seq, e.prev, e.hash, e.bytes, e.digest, e.sealed FROM place p JOIN entry e ON e.id = p.entry
+         WHERE p.stream = ?1 AND p.seq > ?2 ORDER BY p.seq LIMIT ?3",
+        params![id, after, limit],
+        stored,
+    )?;
+    let left = limit.saturating_sub(bound(rows.len()));
+    rows.append(&mut all(
+        &snapshot,
+        "SELECT seq, prev, hash, bytes, digest, sealed FROM entry
+         WHERE id > (SELECT upto FROM placed) AND stream = ?1 AND seq > ?2 ORDER BY id LIMIT ?3",
+        params![id, after, left],
+        stored,
+    )?);
     let mut key = None;
-    let mut entries = Vec::new();
-    for row in rows {
-        let (seq, prev, hash, bytes, digest, sealed) = row.map_err(failed)?;
+    let mut entries = Vec::with_capacity(rows.len());
+    for (seq, prev, hash, bytes, digest, sealed) in rows {
         let seq = unsigned(seq)?;
         let payload = match (digest, sealed) {
             (None, None) | (Some(_), None) => None,
@@ -222,12 +231,21 @@ pub(super) fn leaves(connection: &Connection, from: u64, limit: usize) -> Result
 
 pub(super) fn leaf(connection: &Connection, stream: &StreamId, seq: u64) -> Result<Option<u64>, StoreError> {
     let Some(stream) = find_stream(connection, stream)? else { return Ok(None) };
-    let id: Option<i64> = connection
-        .prepare_cached("SELECT id FROM entry WHERE stream = ?1 AND seq = ?2")
-        .and_then(|mut select| {
-            select.query_row(params![stream, signed(seq).unwrap_or(0)], |row| row.get(0)).optional()
-        })
-        .map_err(failed)?;
+    let one = |sql: &str| -> Result<Option<i64>, StoreError> {
+        connection
+            .prepare_cached(sql)
+            .and_then(|mut select| {
+                select.query_row(params![stream, signed(seq).unwrap_or(0)], |row| row.get(0)).optional()
+            })
+            .map_err(failed)
+    };
+    // In this order: one that gets its place meanwhile is found there.
+    let id = match one(
+        "SELECT id FROM entry WHERE id > (SELECT upto FROM placed) AND stream = ?1 AND seq = ?2",
+    )? {
+        Some(id) => Some(id),
+        None => one("SELECT entry FROM place WHERE stream = ?1 AND seq = ?2")?,
+    };
     id.map(|id| Ok(unsigned(id)?.saturating_sub(1))).transpose()
 }
 

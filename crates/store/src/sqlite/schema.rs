@@ -6,7 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Numbered, applied in order, each in one transaction with its number. A released one never changes.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_journal.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_journal.sql"),
+    include_str!("../../migrations/sqlite/0002_places.sql"),
+];
 
 /// How long a writer of another process may hold the file before a call is refused.
 const BUSY: Duration = Duration::from_secs(20);

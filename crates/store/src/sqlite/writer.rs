@@ -21,6 +21,12 @@ const ROWS: usize = 8;
 /// Streams kept in memory.
 const KNOWN: usize = 100_000;
 
+/// Entries without a place, at most, once a transaction is over: as many as a reader looks through.
+const UNPLACED: u64 = 512;
+
+/// A transaction of fewer entries gives them their places itself.
+const FEW: u64 = 8;
+
 pub(super) enum Job {
     Append(Append, oneshot::Sender<Result<Vec<Head>, StoreError>>),
     Other(Work),
@@ -66,6 +72,7 @@ impl Writer {
             self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if known.version != Some(version) || known.heads.len() >= KNOWN {
             known.heads.clear();
+            known.placed = None;
             known.version = Some(version);
         }
         Ok(())
@@ -84,7 +91,9 @@ struct Known {
     /// Ids never change, so they stay true whatever other processes do.
     ids: HashMap<StreamId, i64>,
     heads: HashMap<i64, Head>,
-    /// What other connections have committed, as SQLite counts it, when `heads` was last true.
+    /// The last entry that has its place.
+    placed: Option<u64>,
+    /// What other connections have committed, as SQLite counts it, when `heads` and `placed` were last true.
     version: Option<i64>,
 }
 
@@ -347,9 +356,33 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
+    /// Gives entries their places, once there are many of them or few came together. Refuses a second entry of one
+    /// number: the transaction is not committed then.
+    fn place(&mut self) -> Result<(), StoreError> {
+        let Some((first, last)) = self.inserted else { return Ok(()) };
+        let connection = &self.writer.connection;
+        let upto = match self.known.placed {
+            Some(upto) => upto,
+            None => placed(connection)?,
+        };
+        self.known.placed = Some(upto);
+        let count = last.saturating_sub(first).saturating_add(1);
+        if count >= FEW && last.saturating_sub(upto) < UNPLACED {
+            return Ok(());
+        }
+        let run = |sql: &str, value: u64| {
+            connection.prepare_cached(sql)?.execute([i64::try_from(value).unwrap_or(i64::MAX)])
+        };
+        run("INSERT INTO place SELECT stream, seq, id FROM entry WHERE id > ?1 ORDER BY stream, seq", upto)
+            .and_then(|_| run("UPDATE placed SET upto = ?1", last))
+            .map_err(failed)?;
+        self.known.placed = Some(last);
+        Ok(())
+    }
+
     fn end(mut self) {
         if self.failure.is_none()
-            && let Err(error) = self.flush()
+            && let Err(error) = self.flush().and_then(|()| self.place())
         {
             self.failure = Some(error);
         }
@@ -362,6 +395,7 @@ impl<'a> Batch<'a> {
         };
         if outcome.is_err() {
             self.known.heads.clear();
+            self.known.placed = None;
         }
         if outcome.is_ok() {
             self.known.ids.extend(self.made.drain());
@@ -425,6 +459,15 @@ fn insert(connection: &Connection, sql: &str, rows: &[Row]) -> Result<(), StoreE
     statement.raw_execute().map_err(failed).map(drop)
 }
 
+/// The last entry that has its place.
+pub(super) fn placed(connection: &Connection) -> Result<u64, StoreError> {
+    let upto: i64 = connection
+        .prepare_cached("SELECT upto FROM placed")
+        .and_then(|mut select| select.query_row([], |row| row.get(0)))
+        .map_err(failed)?;
+    unsigned(upto)
+}
+
 pub(super) fn find_stream(connection: &Connection, stream: &StreamId) -> Result<Option<i64>, StoreError> {
     connection
         .prepare_cached("SELECT id FROM stream WHERE name = ?1")
@@ -432,15 +475,27 @@ pub(super) fn find_stream(connection: &Connection, stream: &StreamId) -> Result<
         .map_err(failed)
 }
 
+/// The newest entries first: one that gets its place meanwhile is found there.
 pub(super) fn read_head(connection: &Connection, stream: i64) -> Result<Head, StoreError> {
-    let head = connection
-        .prepare_cached("SELECT seq, hash FROM entry WHERE stream = ?1 ORDER BY seq DESC LIMIT 1")
-        .and_then(|mut select| {
-            select
-                .query_row([stream], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?)))
-                .optional()
-        })
-        .map_err(failed)?;
+    let newest = |sql: &str| {
+        connection
+            .prepare_cached(sql)
+            .and_then(|mut select| {
+                select
+                    .query_row([stream], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?)))
+                    .optional()
+            })
+            .map_err(failed)
+    };
+    let head = match newest(
+        "SELECT seq, hash FROM entry WHERE id > (SELECT upto FROM placed) AND stream = ?1 ORDER BY id DESC LIMIT 1",
+    )? {
+        Some(head) => Some(head),
+        None => newest(
+            "SELECT e.seq, e.hash FROM place p JOIN entry e ON e.id = p.entry
+             WHERE p.stream = ?1 ORDER BY p.seq DESC LIMIT 1",
+        )?,
+    };
     head.map_or(Ok(Head::EMPTY), |(seq, hash)| {
         Ok(Head { seq: unsigned(seq)?, hash: Digest::from_bytes(hash) })
     })

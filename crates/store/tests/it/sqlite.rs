@@ -321,6 +321,82 @@ async fn eight_processes_make_one_chain() {
     assert!(problems(&journal).await.is_empty());
 }
 
+/// Entries that came together wait for their places; whoever reads finds them all the same, and so does another process.
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_are_found_before_they_have_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = open(&path);
+    let raw = Connection::open(&path).unwrap();
+    let unplaced = || -> i64 {
+        raw.query_row("SELECT (SELECT count(*) FROM entry) - (SELECT count(*) FROM place)", [], |row| {
+            row.get(0)
+        })
+        .unwrap()
+    };
+    append_all(&journal, "a", &["1", "2"]).await;
+    assert_eq!(unplaced(), 0, "few get theirs at once");
+
+    let many: Vec<String> = (3..=12).map(|n| n.to_string()).collect();
+    let texts: Vec<&str> = many.iter().map(String::as_str).collect();
+    let mut append = append("a", journal.head(&stream("a")).await.unwrap(), &texts);
+    append.streams[0].entries[9].payload = Some(Payload::new(b"private".to_vec()));
+    journal.append(append).await.unwrap();
+    assert_eq!(unplaced(), 10);
+
+    for journal in [journal.clone(), open(&path)] {
+        let head = journal.head(&stream("a")).await.unwrap();
+        assert_eq!(head.seq, 12);
+        for (after, limit, expected) in [(0, 99, 1..=12), (1, 3, 2..=4), (5, 2, 6..=7), (11, 9, 12..=12)] {
+            let read = journal.read(&stream("a"), after, limit).await.unwrap();
+            let found: Vec<u64> = read.iter().map(|entry| entry.seq).collect();
+            assert_eq!(found, expected.collect::<Vec<_>>(), "after {after}, at most {limit}");
+        }
+        for seq in 1..=12 {
+            assert_eq!(journal.leaf(&stream("a"), seq).await.unwrap(), Some(seq - 1));
+        }
+        assert_eq!(journal.leaf(&stream("a"), 13).await.unwrap(), None);
+        assert!(problems(&journal).await.is_empty());
+    }
+
+    // A second process goes on from an entry that has no place, and a stale head is refused there as well.
+    let other = open(&path);
+    let stale = other.append(self::append("a", Head::EMPTY, &["x"])).await;
+    assert!(matches!(stale, Err(StoreError::Stale { actual, .. }) if actual.seq == 12), "{stale:?}");
+    assert_eq!(unplaced(), 10);
+    assert_eq!(append_all(&other, "a", &["13"]).await.seq, 13);
+    assert_eq!(unplaced(), 0);
+
+    let many = vec!["x"; 600];
+    append_all(&journal, "b", &["0"]).await;
+    journal.append(self::append("b", journal.head(&stream("b")).await.unwrap(), &many)).await.unwrap();
+    assert_eq!(unplaced(), 0, "so many do not wait");
+
+    journal.append(self::append("c", Head::EMPTY, &texts)).await.unwrap();
+    assert_eq!(unplaced(), 10);
+    journal.erase(&stream("a")).await.unwrap();
+    let erased = journal.read(&stream("a"), 11, 9).await.unwrap();
+    assert!(erased.iter().all(|entry| entry.payload.is_none()));
+    assert!(problems(&journal).await.is_empty());
+}
+
+/// Payloads of entries without a place are erased as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_has_no_place_is_erased_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = open(&path);
+    let mut append = append("a", Head::EMPTY, &["x"; 10]);
+    append.streams[0].entries[9].payload = Some(Payload::new(b"private".to_vec()));
+    journal.append(append).await.unwrap();
+    assert!(journal.read(&stream("a"), 9, 1).await.unwrap()[0].payload.is_some());
+    journal.erase(&stream("a")).await.unwrap();
+    let raw = Connection::open(&path).unwrap();
+    let sealed: i64 =
+        raw.query_row("SELECT count(*) FROM entry WHERE sealed IS NOT NULL", [], |row| row.get(0)).unwrap();
+    assert_eq!(sealed, 0);
+}
+
 /// Every released schema, as a database file that was written under it: it opens, it is whole, it can be added to.
 #[tokio::test(flavor = "multi_thread")]
 async fn released_schemas_open() {
