@@ -1,8 +1,9 @@
-//! The journal in one SQLite file: one writing thread a process with group commit, a pool of readers, and a poller
-//! for what other processes append. Several processes may share the file: every head is read inside the writing
-//! transaction, none is remembered beyond it.
+//! The journal in one SQLite file: one writing thread a process with group commit, a pool of readers, a poller for what
+//! other processes append, and a thread that moves the write-ahead log into the file. Several processes may share it:
+//! heads are true inside the writing transaction, and forgotten once another process has committed.
 
 mod backup;
+mod checkpoint;
 mod poll;
 mod read;
 mod schema;
@@ -34,7 +35,7 @@ pub struct Sqlite {
     hub: Hub,
     key: ServerKey,
     path: PathBuf,
-    _alive: mpsc::Sender<()>,
+    _alive: [mpsc::Sender<()>; 2],
 }
 
 impl Sqlite {
@@ -45,13 +46,16 @@ impl Sqlite {
         let announced = Arc::new(AtomicU64::new(poll::last_id(&connection)?));
         let (jobs, waiting) = mpsc::channel();
         let (alive, ends) = mpsc::channel();
+        let (moving, moved) = mpsc::channel();
+        let mover = schema::open_reader(path)?;
         let poller =
             Poller { connection: schema::open_reader(path)?, hub: hub.clone(), announced: announced.clone() };
         let writer = Writer { connection, key: key.clone(), hub: hub.clone(), announced };
         spawn("journal-writer", move || writer.run(&waiting))?;
         spawn("journal-poller", move || poller.run(&ends))?;
+        spawn("journal-mover", move || checkpoint::run(&mover, &moved))?;
         let readers = Readers::new(path);
-        Ok(Self { jobs, readers, hub, key, path: path.to_owned(), _alive: alive })
+        Ok(Self { jobs, readers, hub, key, path: path.to_owned(), _alive: [alive, moving] })
     }
 
     pub fn path(&self) -> &Path {
