@@ -200,24 +200,48 @@ fn short(brief: &Brief, names: &Names) -> Vec<Line> {
     let mut lines = vec![outcome(brief, names)];
     if brief.agreement.is_some() {
         lines.extend(authority_in_short(brief, names));
-        lines.push(match (brief.depends_on.len(), brief.unverified_dependencies.len()) {
-            (0, _) => Line::new()
-                .words("The accepted offer names no claim that it rests on: what it takes for granted is unknown.")
-                .warn(),
-            (all, 0) => Line::new()
-                .words(format!("The agreement rests on {}, and none of it is unverified.", count(all, "claim"))),
-            (all, open) => Line::new()
-                .words(format!("The agreement rests on {}; {}.", count(all, "claim"), unverified_of(open)))
-                .warn(),
-        });
+        lines.push(grounds(brief));
     } else {
         lines.push(Line::new().words("No offer that was made in this room binds anybody."));
         let open = brief.unverified_in_record.len();
         if open > 0 {
-            lines.push(Line::new().words(format!("Of the claims made in it, {}.", unverified_of(open))));
+            let open = are(open, "unverified");
+            lines.push(Line::new().words(format!("Of the claims made in it, {open}.")));
         }
     }
     lines
+}
+
+/// What the agreement rests on, counted by how well it stands.
+fn grounds(brief: &Brief) -> Line {
+    let all = brief.depends_on.len();
+    if all == 0 {
+        return Line::new()
+            .words(
+                "The accepted offer names no claim that it rests on: what it takes for granted is unknown.",
+            )
+            .warn();
+    }
+    let open = brief.unverified_dependencies.len();
+    let denied = brief.unverified_dependencies.iter().filter(|claim| claim.denied).count();
+    let own =
+        brief.depends_on.iter().filter(|claim| claim.verified && claim.origin == Origin::Stated).count();
+    let mut parts = Vec::new();
+    if open > 0 {
+        parts.push(are(open, "unverified"));
+    }
+    if denied > 0 {
+        parts.push(format!("a person has said of {denied} that it is wrong"));
+    }
+    if own > 0 {
+        parts.push(are(own, "a principal's own word, checked by nobody else"));
+    }
+    if parts.is_empty() {
+        parts.push("all are confirmed by a person or have a document".to_owned());
+    }
+    let line =
+        Line::new().words(format!("The agreement rests on {}: {}.", count(all, "claim"), parts.join("; ")));
+    if open > 0 { line.warn() } else { line }
 }
 
 fn outcome(brief: &Brief, names: &Names) -> Line {
@@ -413,9 +437,8 @@ fn rests(brief: &Brief, names: &Names, claim: &ClaimLine) -> Line {
             .words(" It stands on the sealed card of ")
             .name(names.name(claim.seat))
             .words(": that principal's own word, checked by nobody else."),
-        (None, Origin::Sourced) => Line::new().words(
-            " Verified: a document with a recorded fingerprint is named for it, or a person confirmed it.",
-        ),
+        (None, Origin::Sourced) => Line::new()
+            .words(" Verified: a document is on record for it by its fingerprint, or a person confirmed it."),
         (None, Origin::Assumed) => Line::new().words(" Verified: a person confirmed it."),
     })
 }
@@ -424,8 +447,8 @@ fn unverified(brief: &Brief, names: &Names, noticed: Noticed) -> Vec<Group> {
     let line = |claim: &ClaimLine| words::claim(names, claim).words(" ").and(words::doubt(claim));
     let rests = |claim: &&ClaimLine| brief.unverified_dependencies.iter().any(|other| other.id == claim.id);
     let claims = || brief.unverified_in_record.iter();
-    let others = if brief.agreement.is_some() {
-        "Said in the room and not verified; the agreement does not rest on it"
+    let others = if brief.agreement.is_some() && !brief.depends_on.is_empty() {
+        "Said in the room and not verified; the accepted offer does not name it as its ground"
     } else {
         "Said in the room and not verified"
     };
@@ -547,8 +570,8 @@ fn record(brief: &Brief, noticed: &Noticed) -> Vec<Line> {
     lines
 }
 
-fn unverified_of(open: usize) -> String {
-    if open == 1 { "1 is unverified".to_owned() } else { format!("{open} are unverified") }
+fn are(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 is {what}") } else { format!("{count} are {what}") }
 }
 
 fn count(n: usize, thing: &str) -> String {

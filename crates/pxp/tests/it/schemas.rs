@@ -36,7 +36,7 @@ fn what_a_room_publishes_fits_its_schemas() {
         check("intent-card.schema.json", json(canon::to_vec(seat.card.as_ref().unwrap()).unwrap()));
     }
     for envelope in &table.state.envelopes {
-        check("envelope.schema.json", json(canon::to_vec(envelope).unwrap()));
+        check("envelope.schema.json", json(canon::to_vec(&**envelope).unwrap()));
     }
     let brief = table.state.brief.as_ref().unwrap().brief.as_ref().unwrap();
     check("brief.schema.json", json(canon::to_vec(brief).unwrap()));
