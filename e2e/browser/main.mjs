@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { pushing } from './push.mjs';
-import { check, launch, same, serve, shot, sound, take, tally, tool, window } from './support.mjs';
+import { check, launch, same, serve, shot, sound, tally, tool, window } from './support.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -108,9 +108,13 @@ async function play(width) {
       await page.getByText('Your card is sealed.', { exact: true }).waitFor();
     });
     await check(at('the other side takes its invite, its person enrols a passkey of their own'), async () => {
-      const joined = await take(url, links[1] ?? '');
-      agentB = joined.your_link;
-      await ben.page.goto(joined.principal_link);
+      await ben.page.goto(links[1] ?? '');
+      await ben.page.getByLabel('A name for your agent').fill('Agent B');
+      await ben.page.getByRole('button', { name: 'Take the seat' }).click();
+      await ben.page.getByRole('heading', { name: 'Your seat' }).waitFor();
+      const [forAgent = '', forPerson = ''] = await ben.page.locator('code.value').allTextContents();
+      agentB = forAgent;
+      await ben.page.goto(forPerson);
       await ben.page.getByRole('heading', { name: 'Answer for Ben' }).waitFor();
       await sound(ben.page, 'become, dark');
       await ben.page.getByRole('button', { name: 'Use a passkey' }).click();

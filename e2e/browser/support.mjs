@@ -177,23 +177,6 @@ export async function tool(url, name, args) {
 }
 
 /**
- * Takes a seat with its invite over HTTP, as a person's own client would.
- * @param {string} url
- * @param {string} invite
- */
-export async function take(url, invite) {
-  const room = /\/room\/([^#/]+)/.exec(invite)?.[1] ?? '';
-  const response = await fetch(`${url}/api/rooms/${room}/seat`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${invite.slice(invite.lastIndexOf('=') + 1)}` },
-    body: JSON.stringify({ agent: 'Agent B' }),
-  });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(`the seat was not taken: ${JSON.stringify(answer)}`);
-  return answer;
-}
-
-/**
  * @param {unknown} actual
  * @param {unknown} expected
  * @param {string} [what]

@@ -1,8 +1,8 @@
-//! Links of principals that no agent may be given (W-02). An agent that opens a room speaks for somebody whom this server
-//! does not know: that person's link goes to whoever runs the server, who hands it on.
+//! Links of principals that no agent may be given (W-02). An agent that opens a room or takes a seat speaks for somebody
+//! whom this server does not know: that person's link goes to whoever runs the server, who hands it on.
 
 use crate::opening::{OpenRoom, Opened, SeatLink};
-use crate::{App, Caller, Error, Once};
+use crate::{App, Caller, Error, Joined, Once};
 use pxp::{RoomId, SeatId};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ const MOST: usize = 500;
 pub struct Door {
     pub room: RoomId,
     pub seat: SeatId,
-    /// As whoever opened the room called the person.
+    /// What whoever opened the room calls the person.
     pub name: String,
     pub topic: String,
     pub link: String,
@@ -117,6 +117,27 @@ impl App {
             }
         }
         Ok(opened)
+    }
+
+    /// Takes a seat for a caller who may be an agent: the answer never holds the principal's link. A person takes the seat in
+    /// the console.
+    pub async fn join_for_agent(
+        &self,
+        caller: &Caller,
+        room: &RoomId,
+        agent: Option<String>,
+        key: Option<keys::PublicKey>,
+        once: Option<Once>,
+    ) -> Result<Joined, Error> {
+        let mut joined = self.join_room(caller, room, agent, key, once).await?;
+        if let Some(link) = joined.principal_link.take() {
+            let (state, _) = self.room_state(room).await?;
+            let seat: SeatId = joined.seat.parse().map_err(|_| Error::Bug("a seat".to_owned()))?;
+            let name = state.seat(seat).map(|seat| seat.name.clone()).unwrap_or_default();
+            let topic = state.room.as_ref().map(|room| room.topic.clone()).unwrap_or_default();
+            self.doors().keep(Door { room: room.clone(), seat, name, topic, link });
+        }
+        Ok(joined)
     }
 
     /// The links that still let somebody in, newest first.

@@ -35,12 +35,12 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     start(app, listener, stop).await.map_err(Failure::unusable_by)
 }
 
-/// Prints the link of each person whose agent opened a room: this server knows nobody else to give it to.
+/// Prints the link of each person whose agent opened a room or took a seat: this server knows nobody else to give it to.
 async fn tell_doors(mut doors: broadcast::Receiver<Door>) {
     loop {
         let text = match doors.recv().await {
             Ok(door) => format!(
-                "\nAn agent opened a room for \"{}\" (seat {}). That person answers for it here, once:\n  {}\n",
+                "\nAn agent has a seat for \"{}\" (seat {}). That person answers for it here, once:\n  {}\n",
                 pxp::view::shown(&door.name),
                 door.seat,
                 door.link

@@ -136,14 +136,15 @@ pub(crate) struct JoinBody {
     key: Option<PublicKey>,
 }
 
-/// Takes a seat with its invite (the bearer secret): the invite dies, the answer holds the seat's own link.
+/// Takes a seat with its invite (the bearer secret): the invite dies, the answer holds the seat's own link. Its person's link
+/// is in no answer here.
 #[utoipa::path(post, path = "/api/rooms/{room}/seat", tag = "rooms", operation_id = "join_room", params(("room" = String, Path)), responses((status = 200)))]
 pub(crate) async fn join(
     State(app): State<App>,
     at: InRoom,
     Strict(body): Strict<JoinBody>,
 ) -> Result<Json<Joined>, Error> {
-    Ok(Json(app.join_room(&at.caller, &at.room, body.agent, body.key, at.once).await?))
+    Ok(Json(app.join_for_agent(&at.caller, &at.room, body.agent, body.key, at.once).await?))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

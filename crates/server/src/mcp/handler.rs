@@ -150,13 +150,12 @@ impl Handler {
     async fn join_room(&self, given: tools::JoinRoom, parts: &Request) -> Result<String, Error> {
         let at = self.enter(&given.link, parts).await?;
         let agent = given.agent_name.or_else(|| label::of(&parts.headers));
-        let joined = self.app.join_room(&at.caller, &at.link.room, agent, given.key, None).await?;
+        let joined = self.app.join_for_agent(&at.caller, &at.link.room, agent, given.key, None).await?;
         let caller = match &joined.your_link {
             Some(link) => self.app.authenticate(&HeaderMap::new(), Some(&self.link(link)?)).await?,
             None => at.caller,
         };
         let room = self.app.view_room(&caller, &at.link.room).await?;
-        // The principal's link is no agent's (W-02): a person who wants to answer takes the seat in a browser.
         spell(&tools::JoinedRoom { your_link: joined.your_link, room })
     }
 

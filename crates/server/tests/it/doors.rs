@@ -34,8 +34,8 @@ async fn w02_no_agent_is_given_the_link_of_its_principal() {
         assert!(answer["your_link"].is_string(), "{name}: {answer}");
         assert!(!lets_in(answer), "{name}: {answer}");
     }
-    // Whoever runs the server has them: of each opener, and of each seat that this server plays.
-    assert_eq!(server.app.open_doors().await.unwrap().len(), 5);
+    // Whoever runs the server has them: of each opener, of who joined, and of each seat that this server plays.
+    assert_eq!(server.app.open_doors().await.unwrap().len(), 6);
     let id = created["room_id"].as_str().unwrap();
     let path = format!("/api/rooms/{id}/principal");
     let own = secret(&created["your_link"]);
@@ -43,14 +43,17 @@ async fn w02_no_agent_is_given_the_link_of_its_principal() {
     assert_eq!(refused(refusal).await.1, "not_permitted");
     let person = server.post(&path, &server.door(id, "A"), json!({ "as": "link" })).await;
     assert!(person["secret"].is_string(), "{person}");
-    assert_eq!(server.app.open_doors().await.unwrap().len(), 4);
+    assert_eq!(server.app.open_doors().await.unwrap().len(), 5);
 }
 
 #[tokio::test]
-async fn a_person_who_takes_the_invite_gets_the_links_of_the_seat() {
+async fn whoever_takes_an_invite_over_http_is_given_no_link_of_a_person() {
     let server = Server::start().await;
     let opened = server.open().await;
-    let path = |rest: &str| format!("/api/rooms/{}{rest}", opened.room);
-    let taken = server.post(&path("/seat"), &opened.invite, json!({})).await;
-    assert!(lets_in(&taken), "{taken}");
+    let path = format!("/api/rooms/{}/seat", opened.room);
+    let taken = server.post(&path, &opened.invite, json!({})).await;
+    assert!(taken["your_link"].is_string() && !lets_in(&taken), "{taken}");
+    let person = format!("/api/rooms/{}/principal", opened.room);
+    let enrolled = server.post(&person, &server.door(&opened.room, "B"), json!({ "as": "link" })).await;
+    assert!(enrolled["secret"].is_string(), "{enrolled}");
 }
