@@ -114,12 +114,17 @@ impl Prepared {
         Some(One { stream: part.stream.as_str(), expected: part.expected, entry, payload, outgoing })
     }
 
-    /// Claims what no two appends of a batch may share; all of it or, with `false`, nothing.
-    pub fn claim(&self, claimed: &mut HashSet<String>) -> bool {
+    /// What no two appends under way in one process may share.
+    pub fn claims(&self) -> impl Iterator<Item = String> {
         let streams = self.append.streams.iter().map(|part| format!("s{}", part.stream));
         let key = self.append.idempotency.iter().map(|idem| format!("i{}\0{}", idem.scope, idem.key));
         let pointers = self.pointers.keys().map(|(key, item)| format!("p{key}\0{item}"));
-        let wanted: Vec<String> = streams.chain(key).chain(pointers).collect();
+        streams.chain(key).chain(pointers)
+    }
+
+    /// Claims all of that or, with `false`, nothing.
+    pub fn claim(&self, claimed: &mut HashSet<String>) -> bool {
+        let wanted: Vec<String> = self.claims().collect();
         let free = wanted.iter().all(|claim| !claimed.contains(claim));
         if free {
             claimed.extend(wanted);
