@@ -16,7 +16,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &["canon", "env", "keys", "ledger"]),
     ("fetch", &["canon", "env", "ledger"]),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
-    ("server", &["canon", "env", "keys", "ledger", "approvals", "pxp", "verify", "store", "fetch", "notify"]),
+    ("chain", &["canon", "env", "keys", "ledger", "mandate"]),
+    (
+        "server",
+        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "store", "fetch", "notify", "chain"],
+    ),
     ("console", &["canon", "env", "keys", "ledger", "approvals", "pxp", "verify", "store", "server"]),
 ];
 

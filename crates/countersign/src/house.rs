@@ -72,6 +72,7 @@ impl House {
             log: Some(self.log),
             fetch,
             notifier,
+            mandates: None,
         })
         .map_err(Failure::unusable_by)
     }
