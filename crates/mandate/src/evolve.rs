@@ -82,7 +82,8 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
             } else {
                 AuthorizationStatus::Issued
             };
-            edit_authorization(state, &rejected.digest, |held| held.status = status);
+            // Nothing of it is under way any more.
+            edit_authorization(state, &rejected.digest, |held| (held.status, held.tx_hash) = (status, None));
             if rejected.reservation_released {
                 forget(state, &rejected.digest);
             }

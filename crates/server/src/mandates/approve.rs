@@ -373,19 +373,17 @@ impl App {
         })
     }
 
-    /// The release that the approver's wallet signs: the same one, until one that was signed was refused.
+    /// The release that the approver's wallet signs: the same one, until it was signed and refused.
     async fn release_to_sign(
         &self,
         known: &Known,
         digest: &AuthorizationDigest,
     ) -> Result<(String, TxHash), Refused> {
         let held = known.state.authorization(digest).cloned().ok_or_else(unexpected)?;
-        if let Some(tx_hash) = held.tx_hash {
-            let refused = held.status == AuthorizationStatus::Issued
-                && self.kept::<String>(Shelf::Witnessed, &tx_hash.to_string()).await?.is_some();
-            if !refused && let Some(tx) = self.kept::<String>(Shelf::Built, &tx_hash.to_string()).await? {
-                return Ok((tx, tx_hash));
-            }
+        if let Some(tx_hash) = held.tx_hash
+            && let Some(tx) = self.kept::<String>(Shelf::Built, &tx_hash.to_string()).await?
+        {
+            return Ok((tx, tx_hash));
         }
         let bond = self.bond_there(known, &held).await?;
         match self.build(known, &held, bond).await {

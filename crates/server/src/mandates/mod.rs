@@ -64,6 +64,7 @@ pub(crate) struct Mandates {
     pub views: Views,
     pub receipts: Receipts,
     pub running: crate::once::InFlight,
+    pub turns: settle::Turns,
 }
 
 impl Mandates {
@@ -74,6 +75,7 @@ impl Mandates {
             views: Views::default(),
             receipts: Receipts::default(),
             running: crate::once::InFlight::default(),
+            turns: settle::Turns::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use super::{Known, Refused, bug, unknown};
 use crate::App;
 use env::Duration;
 use ledger::{Effect, StreamId};
-use mandate::Command;
+use mandate::{Command, Millis};
 use mandate::authorization::AuthorizationDigest;
 use mandate::command::{BondSpent, Execution, Owed};
 use mandate::log::{ApprovalId, LogHead};
@@ -17,6 +17,8 @@ use mandate::price::BondStatus;
 use mandate::state::{Approval, Authorization, AuthorizationStatus, GRACE_MS};
 use mandate::text::{Text, TxHash};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use store::{Append, Failed, Outgoing};
 
 /// What an outbox row of the mandates asks.
@@ -52,6 +54,10 @@ enum Step {
 
 /// A release is not sent with less than this left (spec 2.4).
 const LEAST_MS: u64 = 60_000;
+/// What the chain calls a transaction whose time is over.
+const EXPIRED: &str = "EXPIRED";
+/// Others wait for a person's release only while it has more than this left of its ten minutes.
+const PERSON_LEFT_MS: u64 = 450_000;
 /// How often one row builds again after contention.
 const BUILDS: usize = 3;
 /// How soon a transaction is looked for that was just submitted.
@@ -101,7 +107,10 @@ impl App {
         self.authority(stream, &Command::Tick).await.map(drop).map_err(|error| later(error.into()))
     }
 
+    /// Releases of one vault go one after the other, in the order of their nonces: the vault takes no lower one later.
     async fn release(&self, stream: &StreamId, digest: &AuthorizationDigest) -> Result<Step, Refused> {
+        let turn = self.mandates()?.turns.of(stream);
+        let _turn = turn.lock().await;
         let mut builds = 0;
         loop {
             let known = self.mandate_at(stream.clone()).await?.ok_or_else(unknown)?;
@@ -120,6 +129,9 @@ impl App {
             let now = self.millis()?;
             if now.plus(LEAST_MS) >= held.record.fields.valid_until || builds >= BUILDS {
                 return Ok(Step::Done);
+            }
+            if known.state.unsettled().any(|other| other.nonce < held.nonce && is_under_way(other, now)) {
+                return Ok(Step::Look);
             }
             builds += 1;
             match self.build(&known, &held, None).await {
@@ -184,6 +196,10 @@ impl App {
                     Ok(Step::Rebuild)
                 }
             },
+            // The transaction has ended, its authorization has not.
+            Err(Trouble::Rejected { invariant, .. }) if !needs_person && invariant.as_deref() == Some(EXPIRED) => {
+                Ok(Step::Rebuild)
+            }
             Err(Trouble::Rejected { invariant, error }) => {
                 self.rejected(known, digest, Some(tx_hash), invariant, &error).await?;
                 Ok(Step::Done)
@@ -383,6 +399,24 @@ impl App {
             found.push(tx);
         }
         Ok(found)
+    }
+}
+
+/// Whether a release may still land before others: one that a person is to sign is waited for a while.
+fn is_under_way(held: &Authorization, now: Millis) -> bool {
+    let left = held.record.fields.valid_until.since(now);
+    let enough = if held.record.fields.requires_principal { PERSON_LEFT_MS } else { 0 };
+    held.tx_hash.is_some() && left > enough
+}
+
+/// The releases of each mandate, one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Turns(Mutex<HashMap<StreamId, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Turns {
+    fn of(&self, stream: &StreamId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(stream.clone()).or_default())
     }
 }
 
