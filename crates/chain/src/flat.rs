@@ -206,7 +206,7 @@ impl Bits<'_> {
     /// Zeros and a one, up to the end of a byte.
     fn filler(&mut self) -> Option<()> {
         while self.bits(1)? == 0 {}
-        (self.at % 8 == 0).then_some(())
+        self.at.is_multiple_of(8).then_some(())
     }
 }
 

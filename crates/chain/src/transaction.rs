@@ -75,6 +75,10 @@ impl<'a> Transaction<'a> {
     pub fn collateral_return(&self) -> Option<&'a [u8]> {
         self.field(16)
     }
+    /// What it says is taken of its collateral.
+    pub fn total_collateral(&self) -> Option<u64> {
+        cbor::as_uint(self.field(17)?)
+    }
     pub fn fee(&self) -> Option<u64> {
         cbor::as_uint(self.field(2)?)
     }

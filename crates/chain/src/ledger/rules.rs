@@ -176,6 +176,9 @@ impl Rules<'_> {
         if taken.lovelace < self.parameters.least_collateral(fee) {
             return Err(rejected("too little collateral"));
         }
+        if tx.total_collateral().is_some_and(|total| total != taken.lovelace) {
+            return Err(rejected("another sum of collateral than it says"));
+        }
         Ok(())
     }
 

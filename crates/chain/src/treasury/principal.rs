@@ -179,10 +179,4 @@ impl Treasury {
         self.recovered(mandate_ref, &token, |scripts, seed, _| scripts.anchor(seed).into_iter().collect())
             .await
     }
-
-    /// Lays the bond's script out for others to refer to, at an address. Costs what it holds until that is spent.
-    pub async fn publish(&self, script: &Script, at: &Address) -> Result<Built, ChainError> {
-        let shelf = Output { script: Some(script.clone()), ..Output::new(at.clone(), Value::default()) };
-        self.wallet.pay(vec![shelf]).await
-    }
 }

@@ -29,7 +29,6 @@ impl Treasury {
     ///
     /// Refuses a recipient that is a script (it could not spend the output), `EXPIRED` with less than a minute left, and
     /// [`ChainError::Contention`] where the bond is spent.
-    #[expect(clippy::too_many_arguments, reason = "what the log says of a release, beside the release")]
     pub async fn release(
         &self,
         vault: &Vault,
@@ -44,7 +43,6 @@ impl Treasury {
     }
 
     /// What [`release`](Self::release) builds, before it is balanced.
-    #[expect(clippy::too_many_arguments, reason = "as the release itself")]
     pub async fn plan_release(
         &self,
         vault: &Vault,
