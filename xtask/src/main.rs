@@ -1,5 +1,6 @@
-//! The project's own chores: `cargo xtask test`, `tidy`, `crash`, `fuzz`, `e2e`, `bench`.
+//! The project's own chores: `cargo xtask test`, `tidy`, `contracts`, `crash`, `fuzz`, `e2e`, `bench`.
 
+mod contracts;
 mod stages;
 mod tidy;
 
@@ -13,6 +14,8 @@ fn main() -> ExitCode {
         ["test", "--list"] => stages::list(),
         ["test", names @ ..] => stages::only(names),
         ["tidy"] => tidy::run(),
+        ["contracts"] => contracts::run(false),
+        ["contracts", "write"] => contracts::run(true),
         ["crash", rest @ ..] => stages::crash(rest),
         ["fuzz", rest @ ..] => stages::fuzz(rest),
         ["bench", rest @ ..] => stages::bench(rest),
@@ -33,6 +36,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   test --list          the stages, in order
   test STAGE...        only these stages
   tidy                 the house rules: arrows between crates, pure cores, file sizes
+  contracts            rebuild the validators and compare with contracts/plutus.json; 'contracts write' replaces it
   crash [--rounds N]   kill -9 in a loop on both stores (200 rounds each)
   crash power          cut the power of the SQLite store at 60 moments
   fuzz [--seconds N]   every fuzz target for N seconds (10)

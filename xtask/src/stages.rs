@@ -18,6 +18,7 @@ const STAGES: &[Stage] = &[
         name: "lint",
         run: || cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
+    Stage { name: "contracts", run: || crate::contracts::run(false) },
     Stage { name: "rust", run: || cargo(&["test", "--workspace"]) },
     Stage { name: "javascript", run: javascript },
     Stage { name: "mcp", run: || script("e2e/mcp/run.sh") },

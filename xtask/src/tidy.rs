@@ -14,9 +14,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mandate", &["canon", "env", "keys", "ledger", "approvals"]),
     ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp"]),
     ("store", &["canon", "env", "keys", "ledger"]),
+    ("chain", &["canon", "env", "keys", "ledger", "mandate"]),
     ("fetch", &["canon", "env", "ledger"]),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
-    ("server", &["canon", "env", "keys", "ledger", "approvals", "pxp", "verify", "store", "fetch", "notify"]),
+    (
+        "server",
+        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "store", "fetch", "notify", "chain"],
+    ),
     ("console", &["canon", "env", "keys", "ledger", "approvals", "pxp", "verify", "store", "server"]),
 ];
 

@@ -24,6 +24,9 @@ pub struct Config {
     pub notify: Notify,
     #[serde(default)]
     pub server: server::Config,
+    /// Off without it.
+    #[serde(default)]
+    pub mandates: Option<crate::mandates::Mandates>,
 }
 
 /// The server's transparency log.
@@ -86,6 +89,7 @@ impl Config {
             log: Log::default(),
             notify: Notify::default(),
             server: server::Config { public_url, ..server::Config::default() },
+            mandates: None,
         })
     }
 

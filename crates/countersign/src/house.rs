@@ -64,14 +64,17 @@ impl House {
         let notifier = crate::notifier::build(&self.config)?;
         let fetch = crate::notifier::client(&self.config)?;
         let signer: Arc<dyn Signer> = Arc::new(self.ring.into_signer());
+        let source: Arc<dyn Source> = Arc::new(env::System);
+        let mandates = crate::mandates::setup(&self.config, &source)?;
         server::App::new(server::Parts {
             config: self.config.server,
             journal: self.journal,
-            source: Arc::new(env::System),
+            source,
             signer,
             log: Some(self.log),
             fetch,
             notifier,
+            mandates,
         })
         .map_err(Failure::unusable_by)
     }

@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod demo;
 mod house;
+mod mandates;
 mod notifier;
 
 use clap::Parser;

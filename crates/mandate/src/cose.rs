@@ -83,8 +83,8 @@ fn payment_key(address: &[u8], network: Network) -> Option<KeyHash> {
     Some(KeyHash::from_bytes(key.try_into().ok()?))
 }
 
-/// A COSE_Key with kty OKP, crv Ed25519 and x.
-fn public_key(bytes: &[u8]) -> Result<keys::ed25519::PublicKey, BadWallet> {
+/// The key in a COSE_Key with kty OKP, crv Ed25519 and x.
+pub fn public_key(bytes: &[u8]) -> Result<keys::ed25519::PublicKey, BadWallet> {
     let Some(Item::Map(members)) = read(bytes) else { return Err(BadWallet("cose_key is no map")) };
     let right = field(&members, &Item::Int(1)) == Some(&Item::Int(1))
         && field(&members, &Item::Int(-1)) == Some(&Item::Int(6));

@@ -19,6 +19,9 @@ use env::{Env, Timestamp};
 use ledger::{Decision, Effect, Head, Pointer};
 use std::sync::Arc;
 
+/// The pointer under which every mandate is found.
+pub const MANDATES: &str = "mandates";
+
 pub(crate) fn decide(
     state: &State,
     command: &Command,
@@ -254,6 +257,8 @@ fn anchor(draft: &mut Draft<'_>, anchor: &Anchor) -> Result<Reply, Refusal> {
             return Err(Refusal::VersionMustGrow { known: last });
         }
     }
+    let item = mandate.id.to_string();
+    draft.pointers.push(Pointer::Set { key: MANDATES.to_owned(), item });
     draft.push(Fact::MandateUpdated(Box::new(Updated {
         mandate: mandate.clone(),
         mandate_hash: mandate.hash(),

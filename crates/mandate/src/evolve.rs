@@ -6,8 +6,8 @@ use crate::log::{AuthorityEvaluated, BondLocked, Event, Fact, Issued, Phase, Run
 use crate::price::{BondStatus, Price};
 use crate::snapshot::{Delay, Spend};
 use crate::state::{
-    Anchored, Approval, ApprovalStatus, Authorization, AuthorizationStatus, GRACE_MS, InFlight, LockedBond,
-    Reserved, Run, State, reserved_invoice,
+    Anchored, Approval, ApprovalStatus, Authorization, AuthorizationStatus, Decided, GRACE_MS, InFlight,
+    LockedBond, Reserved, Run, State, reserved_invoice,
 };
 use crate::text::{PositiveUnits, Text, TxHash};
 use crate::time::Millis;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
     state.head = Some(at);
     let now = Millis::try_from(event.at).unwrap_or_else(|_| Millis::default());
+    belongs(state, &event.fact, at);
     match &event.fact {
         Fact::RunStarted(_) => state.runs.insert(event.run_id.clone(), Run::default()),
         Fact::RunCompleted {} => edit_run(state, &event.run_id, |run| run.finished = true),
@@ -81,7 +82,8 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
             } else {
                 AuthorizationStatus::Issued
             };
-            edit_authorization(state, &rejected.digest, |held| held.status = status);
+            // Nothing of it is under way any more.
+            edit_authorization(state, &rejected.digest, |held| (held.status, held.tx_hash) = (status, None));
             if rejected.reservation_released {
                 forget(state, &rejected.digest);
             }
@@ -109,6 +111,41 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
         | Fact::ReceiptProven { .. } => {}
     }
     settle(state, now);
+}
+
+/// Keeps where the log tells of the decision that the entry belongs to.
+fn belongs(state: &mut State, fact: &Fact, at: Head) {
+    let hash = match fact {
+        Fact::ActionProposed(_) => {
+            state.proposal = Some(at);
+            state.judged = None;
+            return;
+        }
+        Fact::AuthorityEvaluated(data) => {
+            state.judged = data.evaluation.action_hash;
+            let Some(hash) = state.judged else { return };
+            let first = match data.phase {
+                Phase::Check => state.proposal,
+                Phase::Approval => state.decisions.get(&hash).map(|known| known.first),
+            };
+            let decided =
+                Decided { first: first.unwrap_or(at), last: at, at: data.evaluation.evaluated_at_ms };
+            state.decisions.insert(hash, decided);
+            return;
+        }
+        Fact::ActionDenied { .. }
+        | Fact::BondRequired { .. }
+        | Fact::BondLocked(_)
+        | Fact::ApprovalRequested(_)
+        | Fact::AuthorizationIssued(_)
+        | Fact::ApprovalClosed { .. }
+        | Fact::ActionDelayed { .. } => state.judged,
+        // Nothing that comes later is part of it.
+        _ => state.judged.take().and(None),
+    };
+    if let Some((hash, known)) = hash.and_then(|hash| Some((hash, *state.decisions.get(&hash)?))) {
+        state.decisions.insert(hash, Decided { last: at, ..known });
+    }
 }
 
 /// Drops from what is under way whatever chain readings already count, and whatever can no longer happen.
@@ -256,20 +293,19 @@ fn confirmed(state: &mut State, digest: &AuthorizationDigest, tx_hash: TxHash) {
 
 /// It counts again until the chain shows it, or its time is over; what was read before the rollback is not known any more.
 fn unknown(state: &mut State, digest: &AuthorizationDigest) {
-    let Some(held) = state.authorization(digest) else { return };
-    let (nonce, rolled_back) = (held.nonce, held.status == AuthorizationStatus::Settled);
+    let Some(nonce) = state.authorization(digest).map(|held| held.nonce) else { return };
     edit_authorization(state, digest, |held| held.status = AuthorizationStatus::Unknown);
-    if rolled_back {
+    if state.seen_nonce >= nonce {
         // Whatever came after it on chain is gone from there as well.
-        state.seen_nonce = state.seen_nonce.min(nonce.saturating_sub(1));
-        let later: Vec<_> = state
-            .authorizations()
-            .into_iter()
-            .filter(|held| held.nonce > nonce && held.status == AuthorizationStatus::Settled)
-            .map(|held| held.record.digest_hex)
-            .collect();
-        later.iter().for_each(|digest| put_in_flight(state, digest, true));
+        state.seen_nonce = nonce.saturating_sub(1);
     }
+    let later: Vec<_> = state
+        .authorizations()
+        .into_iter()
+        .filter(|held| held.nonce > nonce && held.status == AuthorizationStatus::Settled)
+        .map(|held| held.record.digest_hex)
+        .collect();
+    later.iter().for_each(|digest| put_in_flight(state, digest, true));
     put_in_flight(state, digest, false);
 }
 

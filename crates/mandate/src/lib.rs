@@ -42,6 +42,7 @@ pub use authority::Authority;
 pub use authorization::decision_hash;
 pub use brief::Brief;
 pub use command::{Command, Reply};
+pub use decide::MANDATES;
 pub use engine::{Inputs, Judged, Proposal, SignatureForm, evaluate, judge, signature_form, signing_bytes};
 pub use error::Refusal;
 pub use evaluation::{Checked, Evaluation, Outcome};

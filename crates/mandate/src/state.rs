@@ -51,6 +51,10 @@ pub struct State {
     /// The highest nonce that was read from chain.
     pub(crate) seen_nonce: u64,
     pub(crate) delays: Shelf<Digest, Delay>,
+    /// The entry of the last proposal, and the action that was judged last.
+    pub(crate) proposal: Option<Head>,
+    pub(crate) judged: Option<Digest>,
+    pub(crate) decisions: Shelf<Digest, Decided>,
     pub(crate) history: Vec<(u64, Spend)>,
 }
 
@@ -138,6 +142,15 @@ pub(crate) struct InFlight {
     pub action: Digest,
     pub valid_until: Millis,
     pub settled: bool,
+}
+
+/// Where the log tells of the newest decision about an action: from its proposal to the last entry that belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decided {
+    pub first: Head,
+    pub last: Head,
+    /// When it was judged.
+    pub at: Millis,
 }
 
 /// What one authorization at a time may pay (spec 1.8).
@@ -229,6 +242,10 @@ impl State {
     pub fn anchored(&self) -> Option<&Anchored> {
         self.anchored.as_deref()
     }
+    /// The same, to keep.
+    pub fn in_force(&self) -> Option<Arc<Anchored>> {
+        self.anchored.clone()
+    }
     pub const fn is_paused(&self) -> bool {
         self.paused
     }
@@ -264,6 +281,32 @@ impl State {
     }
     pub fn delay(&self, action: &Digest) -> Option<&Delay> {
         self.delays.get(action)
+    }
+    /// Where the log tells of the newest decision about an action.
+    pub fn decision(&self, action: &Digest) -> Option<&Decided> {
+        self.decisions.get(action)
+    }
+    /// Whether a reading of the vault shows less than is known: it is older, or blocks were rolled back.
+    pub fn is_behind(&self, last_nonce: u64) -> bool {
+        let settled = self.in_flight.range(last_nonce.saturating_add(1)..).any(|(_, flight)| flight.settled);
+        settled || last_nonce < self.seen_nonce
+    }
+    /// The entry of the last proposal.
+    pub const fn last_proposal(&self) -> Option<Head> {
+        self.proposal
+    }
+    /// The newest approval of an action.
+    pub fn approval_of(&self, action: &Digest) -> Option<&Approval> {
+        self.newest(action).map(Arc::as_ref)
+    }
+    /// The newest authorization of an action.
+    pub fn authorization_of(&self, action: &Digest) -> Option<&Authorization> {
+        let nonce = self.reserved.get(&Reserved::Action(*action))?;
+        self.authorizations.get(nonce).map(Arc::as_ref)
+    }
+    /// Authorizations of which it is not settled whether they were used, by nonce.
+    pub fn unsettled(&self) -> impl Iterator<Item = &Authorization> {
+        self.unsettled.iter().filter_map(|nonce| self.authorizations.get(nonce)).map(Arc::as_ref)
     }
 
     /// What the engine is told: what was read from chain and what this stream counts, an action's own reservations and

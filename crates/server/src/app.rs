@@ -3,6 +3,7 @@
 use crate::doors::Doors;
 use crate::guard::Names;
 use crate::limits::Bucket;
+use crate::mandates::{Mandates, Setup};
 use crate::once::InFlight;
 use crate::people::Spent;
 use crate::session::Seals;
@@ -32,6 +33,8 @@ pub struct Parts {
     pub fetch: fetch::Client,
     /// Brings notifications out; [`crate::Silent`] for none.
     pub notifier: Arc<dyn Tell>,
+    /// What mandates stand on; `None`: this server keeps none.
+    pub mandates: Option<Setup>,
 }
 
 /// The server's services.
@@ -48,6 +51,7 @@ struct Inner {
     log_key: Option<String>,
     fetch: fetch::Client,
     notifier: Arc<dyn Tell>,
+    mandates: Option<Mandates>,
     seals: Seals,
     buckets: Buckets,
     in_flight: InFlight,
@@ -74,7 +78,7 @@ const TEST_MESSAGES: u32 = 6;
 impl App {
     /// Refuses a signer that does not sign.
     pub fn new(parts: Parts) -> Result<Self, Error> {
-        let Parts { config, journal, source, signer, log, fetch, notifier } = parts;
+        let Parts { config, journal, source, signer, log, fetch, notifier, mandates } = parts;
         let session_key = signer
             .sign(b"countersign.session-key.v1")
             .map(|signature| Digest::of_parts(&[b"countersign.session-key.v1\0", signature.as_bytes()]))
@@ -105,6 +109,7 @@ impl App {
             log_key,
             fetch,
             notifier,
+            mandates: mandates.map(Mandates::new),
             config,
         })))
     }
@@ -163,6 +168,9 @@ impl App {
     }
     pub(crate) fn fetch(&self) -> &fetch::Client {
         &self.0.fetch
+    }
+    pub(crate) fn kept_mandates(&self) -> Option<&Mandates> {
+        self.0.mandates.as_ref()
     }
     pub(crate) fn notifier(&self) -> &dyn Tell {
         self.0.notifier.as_ref()

@@ -13,6 +13,7 @@ mod error;
 mod guard;
 pub mod http;
 mod limits;
+pub mod mandates;
 pub mod mcp;
 mod once;
 mod opening;

@@ -37,7 +37,7 @@ impl Once {
 pub struct InFlight(Mutex<HashSet<(String, String)>>);
 
 impl InFlight {
-    fn enter(&self, once: &Once) -> Option<Running<'_>> {
+    pub(crate) fn enter(&self, once: &Once) -> Option<Running<'_>> {
         let pair = (once.scope.clone(), once.key.clone());
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Made only where it is kept: dropping it takes the lock again.
@@ -45,7 +45,8 @@ impl InFlight {
     }
 }
 
-struct Running<'a> {
+/// A key whose first request runs, as long as this lives.
+pub(crate) struct Running<'a> {
     all: &'a InFlight,
     pair: (String, String),
 }

@@ -183,7 +183,7 @@ impl App {
             return Err(Failed::NotBefore { due, why: "quiet hours".to_owned() });
         }
         if let Some(ask) = &notice.ask
-            && self.open_ask(&row.stream, ask).await?.is_none()
+            && !self.still_waits(&row.stream, ask).await?
         {
             return Ok(());
         }
@@ -208,6 +208,26 @@ impl App {
             }
             Err(error) => Err(Failed::Later(format!("{}: {error}", target.kind()))),
         }
+    }
+
+    /// A row for each target of these members, until the question is answered.
+    pub(crate) async fn tell_of(
+        &self,
+        row: &Claimed,
+        (org, state): (&OrgId, &State),
+        members: &[&MemberId],
+        (title, link): (String, String),
+        ask: &str,
+    ) -> Result<(), Failed> {
+        let notice = Notice { title, link, ask: Some(ask.to_owned()), again: false };
+        self.fan_out(row, org, state, members, &notice).await
+    }
+
+    async fn still_waits(&self, stream: &StreamId, ask: &str) -> Result<bool, Failed> {
+        if stream.kind() == "mandate" {
+            return Ok(self.pending_ask(stream, ask).await?.is_some());
+        }
+        Ok(self.open_ask(stream, ask).await?.is_some())
     }
 
     /// The question, while it may be answered.

@@ -13,6 +13,8 @@ use store::{Claimed, Failed, Handler, Outbox};
 
 /// How often limits forget what they no longer need.
 const TIDY: std::time::Duration = std::time::Duration::from_secs(60);
+/// How often the chain is looked at although nobody asks.
+const SWEEP: std::time::Duration = std::time::Duration::from_secs(30);
 
 impl App {
     /// Runs effects, and feeds the log if there is one, until the server stops. Any number of processes may: leases keep
@@ -36,7 +38,18 @@ impl App {
                 }
             }
         };
-        tokio::join!(outbox.run(self.stopping().cancelled()), log, tidy);
+        let sweep = async {
+            while self.kept_mandates().is_some() {
+                tokio::select! {
+                    () = self.stopping().cancelled() => return,
+                    () = tokio::time::sleep(SWEEP) => {}
+                }
+                if let Err(refused) = self.sweep_mandates().await {
+                    tracing::warn!(error = refused.text, "the mandates could not be looked at");
+                }
+            }
+        };
+        tokio::join!(outbox.run(self.stopping().cancelled()), log, tidy, sweep);
     }
 
     /// The clock of a room moved; if it is the turn of a seat of ours, it plays, and at half time of a question its person is
@@ -46,6 +59,9 @@ impl App {
             return Err(Failed::Later("it is not time yet".to_owned()));
         }
         let Ok(stream) = stream.parse::<StreamId>() else { return Ok(()) };
+        if stream.kind() == "mandate" {
+            return self.tick_mandate(&stream).await;
+        }
         let Ok(room) = stream.id().parse::<RoomId>() else { return Ok(()) };
         if stream.kind() != "room" {
             return Ok(());
@@ -63,7 +79,12 @@ impl App {
 
     /// Whether somebody stopped the room, or everything, by the switch of its organization.
     pub(crate) async fn is_stopped(&self, room: &RoomId) -> Result<bool, Error> {
-        let target = Target::Stream { stream: room.stream() };
+        self.is_stream_stopped(room.stream()).await
+    }
+
+    /// The same for any stream.
+    pub(crate) async fn is_stream_stopped(&self, stream: String) -> Result<bool, Error> {
+        let target = Target::Stream { stream };
         for org in &self.config().organizations {
             let (state, _) = self.runtime().state::<Organization>(&org_stream(org)?).await?;
             if state.running([&target]).is_err() {
@@ -78,11 +99,12 @@ impl App {
 impl Handler for App {
     async fn run(&self, row: &Claimed) -> Result<(), Failed> {
         match &row.effect {
+            Effect::Ask { ask, .. } if row.stream.kind() == "mandate" => self.tell_of_approval(row, ask).await,
             Effect::Ask { ask, .. } => self.tell_of_ask(row, ask, false).await,
             Effect::Notify { member, title, link } => self.tell_member(row, member, title, link).await,
             Effect::Deliver { to, body } => self.deliver(row, to, body).await,
             Effect::Wake { stream, at } => self.wake(row, stream, *at).await,
-            // No protocol of this server submits.
+            Effect::Submit { rail, body } if rail == "mandate" => self.carry_out(&row.stream, body).await,
             Effect::Submit { .. } => Err(Failed::Never("nobody here does that".to_owned())),
         }
     }

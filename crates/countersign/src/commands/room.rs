@@ -125,5 +125,7 @@ async fn list(app: &App) -> Result<(), Failure> {
 }
 
 async fn open(setup: &Setup) -> Result<App, Failure> {
-    House::open(Config::load(setup.config.as_deref(), None)?).await?.app()
+    // The chain is the running server's.
+    let config = Config { mandates: None, ..Config::load(setup.config.as_deref(), None)? };
+    House::open(config).await?.app()
 }

@@ -18,7 +18,10 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     server::collect_metrics();
     let house = House::open(config).await?;
     house::fix_log_origin(&house.config)?;
+    let anchored = house.config.mandates.as_ref().map(|own| own.anchored.clone()).unwrap_or_default();
+    let data = house.config.data.clone();
     let app = house.app()?;
+    crate::mandates::anchor(&app, &anchored, &data).await?;
     let links = app.found_organizations().await.map_err(Failure::unusable_by)?;
     let mut banner =
         format!("countersign listens on {address}\n  console  {public}/\n  agents   {public}/mcp\n");

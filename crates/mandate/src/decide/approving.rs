@@ -7,7 +7,7 @@ use crate::command::{self, Drafted, Observed, Reply, Verification};
 use crate::engine::{Inputs, Judged, Proposal};
 use crate::evaluation::Details;
 use crate::issue::{self, Consent, Unissued};
-use crate::log::{ApprovalId, Approved, Declined, Fact, Issued, Layer, Phase};
+use crate::log::{ApprovalId, Approved, Declined, Fact, Issued, Layer, Phase, VerificationCompleted};
 use crate::proof::{ApproveBody, Approvers, DeclineBody, Question, VetoBody};
 use crate::reason::Reason;
 use crate::snapshot::Snapshot;
@@ -25,7 +25,7 @@ pub(super) fn draft(draft: &mut Draft<'_>, command: &command::Draft) -> Result<R
     let approval = pending(draft, &command.approval_id)?;
     about(draft, &approval);
     let (judged, snapshot) = again(draft, &approval, &command.observed, &command.verification)?;
-    if let Some(reply) = over(draft, &approval, &judged, &snapshot)? {
+    if let Some(reply) = over(draft, &approval, &judged, &snapshot, &command.verification)? {
         return Ok(reply);
     }
     let anchored = draft.anchored()?;
@@ -92,7 +92,7 @@ pub(super) fn approve(draft: &mut Draft<'_>, command: &command::Approve) -> Resu
         signers.push(signer);
     }
     let (judged, snapshot) = again(draft, &approval, &command.observed, &command.verification)?;
-    if let Some(reply) = over(draft, &approval, &judged, &snapshot)? {
+    if let Some(reply) = over(draft, &approval, &judged, &snapshot, &command.verification)? {
         return Ok(reply);
     }
     if new {
@@ -125,6 +125,7 @@ pub(super) fn approve(draft: &mut Draft<'_>, command: &command::Approve) -> Resu
         Err(unissued) => return Err(Refusal::Unissued(unissued)),
     }
     let record = fields.sign(command.engine.0.as_ref())?;
+    report(draft, &approval, &judged, &command.verification);
     draft.record(&judged, snapshot, Phase::Approval);
     draft.push(Fact::AuthorizationIssued(Box::new(Issued {
         approval_id: Some(approval.id()),
@@ -237,6 +238,7 @@ fn over(
     approval: &Arc<Approval>,
     judged: &Judged,
     snapshot: &Snapshot,
+    verification: &Verification,
 ) -> Result<Option<Reply>, Refusal> {
     let mut judged = judged.clone();
     match judged.evaluation.outcome {
@@ -255,6 +257,7 @@ fn over(
         _ => {}
     }
     let reason = judged.evaluation.reason;
+    report(draft, approval, &judged, verification);
     draft.record(&judged, snapshot.clone(), Phase::Approval);
     if let Some(reason) = reason {
         draft.push(Fact::ActionDenied { layer: Layer::Engine, reason });
@@ -263,6 +266,22 @@ fn over(
     draft.clear(approval);
     super::settling::ask_for_bond(draft, &approval.id());
     Ok(Some(Reply::Closed { reason, evaluation: Some(Box::new(judged.evaluation)) }))
+}
+
+/// Records the report that a judgement rests on, where it is not the one the brief shows.
+fn report(draft: &mut Draft<'_>, approval: &Approval, judged: &Judged, verification: &Verification) {
+    let shown = approval.brief.as_ref().and_then(|brief| brief.verified.as_ref());
+    let shown = shown.map(|verified| verified.report_hash);
+    let used = judged.report.as_ref().map(crate::Hashed::hash);
+    if let Verification::Reported { evidence, registry_tx } = verification
+        && used.is_some()
+        && used != shown
+    {
+        draft.push(Fact::CREVerificationCompleted(Box::new(VerificationCompleted {
+            evidence: evidence.clone(),
+            sepolia_tx: registry_tx.clone(),
+        })));
+    }
 }
 
 fn known(draft: &Draft<'_>, id: &ApprovalId) -> Result<Arc<Approval>, Refusal> {

@@ -62,8 +62,10 @@ pub(super) fn log(draft: &mut Draft<'_>, case: &Case<'_>) {
         start(draft, check);
     }
     // The second half of a check that waited for its facts.
-    let resumed = run.is_some_and(|run| run.verifying.is_some() && run.verifying == hash)
-        && draft.state.proposed.as_ref().map(|(action, _)| action.hash()) == hash;
+    let same = draft.state.proposed.as_ref().is_some_and(|(action, signature)| {
+        Some(action.hash()) == hash && *signature == check.agent_signature
+    });
+    let resumed = same && run.is_some_and(|run| run.verifying.is_some() && run.verifying == hash);
     if !resumed {
         draft.push(Fact::ActionProposed(Box::new(ActionProposed {
             action: case.judged.action.clone(),

@@ -66,6 +66,7 @@ pub(crate) fn routes(app: &App) -> OpenApiRouter<App> {
         .layer(from_fn_with_state(app.clone(), crate::once::once));
     OpenApiRouter::new()
         .merge(writes)
+        .merge(crate::mandates::routes())
         .routes(routes!(log::checkpoint))
         .routes(routes!(log::tile))
         .routes(routes!(meta::health))

@@ -12,6 +12,7 @@ mod doors;
 mod edge;
 mod events;
 mod isolation;
+mod mandates;
 mod mcp;
 mod once;
 mod people;

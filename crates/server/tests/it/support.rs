@@ -96,6 +96,16 @@ impl Server {
         change: impl FnOnce(&mut Config),
         notifier: impl FnOnce(&fetch::Client) -> Arc<dyn Tell>,
     ) -> Self {
+        Self::keeping(folder, change, notifier, |_| None).await
+    }
+
+    /// The same, with mandates that stand on what is made of the server's clock.
+    pub async fn keeping(
+        folder: &Path,
+        change: impl FnOnce(&mut Config),
+        notifier: impl FnOnce(&fetch::Client) -> Arc<dyn Tell>,
+        mandates: impl FnOnce(&Arc<dyn Source>) -> Option<server::mandates::Setup>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
         let mut config = Config {
@@ -119,7 +129,8 @@ impl Server {
         let allow = config.fetch_allow.iter().map(|pair| pair.parse().unwrap()).collect();
         let fetch = fetch::Client::new(fetch::Policy { allow, ..fetch::Policy::default() }).unwrap();
         let notifier = notifier(&fetch);
-        let parts = Parts { config, journal, source, signer, log: Some(log), fetch, notifier };
+        let mandates = mandates(&source);
+        let parts = Parts { config, journal, source, signer, log: Some(log), fetch, notifier, mandates };
         let app = App::new(parts).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn({
@@ -146,6 +157,11 @@ impl Server {
     /// Moves the server's clock on.
     pub fn later(&self, seconds: u64) {
         self.clock.0.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// How far its clock is ahead, in seconds.
+    pub fn ahead(&self) -> u64 {
+        self.clock.0.load(Ordering::Relaxed)
     }
 
     /// Tells it to stop. It lets open requests finish.

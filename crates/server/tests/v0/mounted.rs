@@ -21,6 +21,7 @@ async fn asked(v0: bool) -> (u16, Value) {
         log: None,
         fetch: fetch::Client::new(fetch::Policy::default()).unwrap(),
         notifier: Arc::new(Silent),
+        mandates: None,
     })
     .unwrap();
     let router = server::router(&app);

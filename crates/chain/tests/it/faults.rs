@@ -1,0 +1,168 @@
+//! Each call of the chain in each of the four ways, a restart at every step, and blocks that are taken back.
+
+use crate::world::{Key, NETWORK, UNIT, World, key_hash, opened, recipient, signer};
+use chain::faulty::{Call, Fault};
+use chain::{Chain, ChainError, Faulty, LedgerChain, Treasury, Value};
+use mandate::authorization::Record;
+use mandate::log::LogHead;
+use mandate::price::OutRef;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A second treasury over the same ledger, whose chain can be told to fail.
+fn faulty(world: &World) -> (Arc<Faulty<Arc<LedgerChain>>>, Treasury) {
+    let chain = Arc::new(Faulty::new(world.chain.clone()));
+    let treasury = Treasury::with_patience(
+        chain.clone(),
+        NETWORK,
+        signer(7),
+        world.clock.clone(),
+        Duration::from_millis(30),
+    );
+    (chain, treasury.unwrap())
+}
+
+/// Builds, signs and hands in a release; whatever fails, fails.
+async fn release(
+    world: &World,
+    treasury: &Treasury,
+    record: &Record,
+    bond: Option<OutRef>,
+) -> Result<(), ChainError> {
+    let head = LogHead { hash: canon::Digest::of(b"log"), seq: 7 };
+    let action = record.fields.action_hash;
+    let built = treasury.release(&world.vault, record, action, "M-001@3", head, bond).await?;
+    let keys: &[&Key] = if record.fields.requires_principal { &[&world.approver] } else { &[] };
+    treasury.submit(&world.sign(&built.tx, keys)).await.map(|_| ())
+}
+
+const FAULTS: [Fault; 4] =
+    [Fault::FailsClean, Fault::FailsAfterLanding, Fault::NeverAnswers, Fault::LandsAndNeverAnswers];
+const CALLS: [Call; 7] =
+    [Call::Tip, Call::Parameters, Call::Utxos, Call::Utxo, Call::Submit, Call::Transaction, Call::Evaluate];
+
+#[tokio::test]
+async fn whatever_fails_a_release_pays_once() {
+    for call in CALLS {
+        for fault in FAULTS {
+            let world = opened().await;
+            let (chain, treasury) = faulty(&world);
+            let bond = world.bond(&world.bond_datum(), Value::of(5 * UNIT));
+            let record = world.record(1, 12 * UNIT, true);
+            // The fault comes wherever that call is made first; then the caller does what a worker does: it looks, and if the
+            // authorization was not used, it builds again.
+            chain.next(call, fault);
+            let mut tries = 0;
+            while tries < 5 {
+                tries += 1;
+                let told = release(&world, &treasury, &record, Some(bond)).await;
+                if let Err(error) = &told {
+                    let known = matches!(
+                        error,
+                        ChainError::Unavailable(_) | ChainError::Unknown(_) | ChainError::Contention(_)
+                    ) || matches!(error, ChainError::Rejected { invariant: Some(rule), .. } if rule == "R8");
+                    assert!(known, "{call:?} {fault:?}: {error}");
+                }
+                if matches!(treasury.find(&record).await, Ok(Some(_))) {
+                    break;
+                }
+            }
+            assert!(tries <= 2, "{call:?} {fault:?}: {tries} tries");
+            assert_eq!(
+                world.held(&recipient()).await.quantity(&world.asset),
+                12 * UNIT,
+                "{call:?} {fault:?}"
+            );
+            assert_eq!(world.treasury.bond(bond).await.unwrap(), None, "{call:?} {fault:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_unknown_and_found() {
+    for fault in [Fault::FailsAfterLanding, Fault::LandsAndNeverAnswers] {
+        let world = opened().await;
+        let (chain, treasury) = faulty(&world);
+        let record = world.record(1, UNIT, false);
+        chain.next(Call::Submit, fault);
+        chain.next(Call::Transaction, Fault::FailsClean);
+        let told = release(&world, &treasury, &record, None).await;
+        assert!(matches!(told, Err(ChainError::Unknown(_))), "{fault:?} {told:?}");
+        // Only the chain can tell, and it does.
+        assert!(treasury.find(&record).await.unwrap().is_some());
+        // Where it can be asked at once, nothing is unknown.
+        let next = world.record(2, UNIT, false);
+        chain.next(Call::Submit, fault);
+        release(&world, &treasury, &next, None).await.unwrap();
+    }
+    let world = opened().await;
+    let (chain, treasury) = faulty(&world);
+    let record = world.record(1, UNIT, false);
+    chain.next(Call::Submit, Fault::NeverAnswers);
+    let told = release(&world, &treasury, &record, None).await;
+    assert!(matches!(told, Err(ChainError::Unknown(_))), "{told:?}");
+    assert_eq!(treasury.find(&record).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn five_blocks_taken_back_pay_nobody_twice() {
+    let world = opened().await;
+    let bond = world.bond(&world.bond_datum(), Value::of(5 * UNIT));
+    let flagged = world.record(1, 12 * UNIT, true);
+    let approver = [&world.approver];
+    let first = world.release(&flagged, Some(bond), &approver).await.unwrap();
+    let mut later = Vec::new();
+    for nonce in 2..6 {
+        let record = world.record(nonce, UNIT, false);
+        world.release(&record, None, &[]).await.unwrap();
+        later.push(record);
+    }
+    let kept = world.chain.transaction(first).await.unwrap().unwrap().tx;
+    world.chain.roll_back(5).unwrap();
+    assert_eq!(world.treasury.confirmed(first).await.unwrap(), None);
+    assert_eq!(world.held(&recipient()).await.quantity(&world.asset), 0);
+    for record in later.iter().chain([&flagged]) {
+        assert_eq!(world.treasury.find(record).await.unwrap(), None);
+    }
+    assert!(world.treasury.bond(bond).await.unwrap().is_some(), "the bond is locked again");
+    // The signed transaction is still good, as it was signed, and so is each authorization, once.
+    assert_eq!(world.treasury.submit(&kept).await.unwrap(), first);
+    for record in &later {
+        world.release(record, None, &[]).await.unwrap();
+        let again = world.release(record, None, &[]).await;
+        assert!(matches!(again, Err(ChainError::Rejected { invariant: Some(_), .. })), "{again:?}");
+    }
+    assert_eq!(world.held(&recipient()).await.quantity(&world.asset), 16 * UNIT);
+    assert_eq!(world.treasury.bond(bond).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn two_that_build_at_once_pay_once() {
+    let world = opened().await;
+    let record = world.record(1, UNIT, false);
+    let (_, other) = faulty(&world);
+    let head = LogHead { hash: canon::Digest::of(b"log"), seq: 7 };
+    let action = record.fields.action_hash;
+    let one = world.treasury.release(&world.vault, &record, action, "M-001@3", head, None).await.unwrap();
+    let two = other.release(&world.vault, &record, action, "M-001@4", head, None).await.unwrap();
+    assert_ne!(one.tx_hash, two.tx_hash);
+    world.treasury.submit(&one.tx).await.unwrap();
+    let late = other.submit(&two.tx).await;
+    assert!(matches!(late, Err(ChainError::Contention(_))), "{late:?}");
+    assert_eq!(other.find(&record).await.unwrap().unwrap().tx_hash, one.tx_hash);
+}
+
+#[tokio::test]
+async fn releases_at_once_spend_different_money() {
+    let world = opened().await;
+    let approver = key_hash(&world.approver);
+    let bonds: Vec<_> = (0..3).map(|_| world.bond(&world.bond_datum(), Value::of(5 * UNIT))).collect();
+    let mut built = Vec::new();
+    for bond in &bonds {
+        built.push(world.treasury.refund(*bond, Some(approver)).await.unwrap());
+    }
+    // Built before any of them landed, and none of them spends what another does.
+    for built in &built {
+        world.submit(&built.tx, &[&world.approver]).await.unwrap();
+    }
+}

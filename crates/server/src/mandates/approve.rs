@@ -1,0 +1,696 @@
+//! What a mandate's people read and decide (spec 1.10). Reading takes the approver's session or key (W16); deciding takes
+//! the approver's own signature over exactly this decision (W3), whoever brings it.
+
+use super::kept::Shelf;
+use super::settle::{BondTx, Unbuilt};
+use super::who::Who;
+use super::{Known, Refused, ChainError, bug, unexpected};
+use crate::App;
+use ::http::StatusCode;
+use approvals::{Decided, Evidence, Statement};
+use canon::Digest;
+use env::Timestamp;
+use keys::PublicKey;
+use mandate::authorization::{AuthorizationDigest, Fields, Record};
+use mandate::brief::Brief;
+use mandate::command::{
+    Approve, Decline, Draft, Drafted, Execution, Observed, Owed, Reply, Verification,
+};
+use mandate::log::{ApprovalId, DeclineReason, RunId};
+use mandate::price::{Bond, BondStatus, OutRef};
+use mandate::proof::{ApproveBody, DeclineBody, Question, Signed};
+use mandate::state::{Approval, ApprovalStatus, Authorization, AuthorizationStatus};
+use mandate::text::{Ed25519Key, Id, KeyHash, Text, TxHash};
+use mandate::{Action, Command, Evaluation, Hashed, HashedAction, Refusal};
+use mandate::rule::Kind;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// A line of the inbox.
+#[derive(Debug, Serialize)]
+pub(crate) struct Item {
+    pub action: Hashed<Action>,
+    pub action_hash: Digest,
+    pub approval_id: ApprovalId,
+    pub bond: Bond,
+    pub brief: Option<Hashed<Brief>>,
+    pub brief_hash: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Evaluation>,
+    pub mandate_id: Id,
+    pub requested_at: Option<Timestamp>,
+    pub run_id: RunId,
+    pub status: &'static str,
+}
+
+/// The body of an approval. Empty: the draft to sign is asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApproveAsked {
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+    #[serde(default)]
+    pub authorization_digest: Option<AuthorizationDigest>,
+    #[serde(default)]
+    pub signed: Option<SignedBody>,
+}
+
+/// An approver's decision as it was signed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignedBody {
+    pub evidence: Evidence,
+    /// `ed25519:` and the approver's key in hex.
+    pub key: Ed25519Key,
+    pub nonce: Text<16, 64>,
+}
+
+/// What an approver is about to sign.
+#[derive(Debug, Serialize)]
+pub(crate) struct DraftShown {
+    pub approval_id: ApprovalId,
+    pub authorization_digest: AuthorizationDigest,
+    pub brief_hash: Digest,
+    pub fields: Fields,
+    pub mandate_id: Id,
+    pub statement: Statement,
+    /// What is signed: SHA-256 of the statement's canonical form.
+    pub statement_hash: Digest,
+    pub status: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Approved {
+    pub approval_id: ApprovalId,
+    pub authorization: Option<Record>,
+    /// Always null: the bond goes back in the release itself (W7).
+    pub bond_tx: Option<()>,
+    pub required: usize,
+    pub signed: usize,
+    pub tx_hash: Option<TxHash>,
+    pub unsigned_tx_cbor: Option<String>,
+}
+
+/// The body of a decline: the seed's, with a wallet's older signature, or ours.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeclineAsked {
+    pub reason: DeclineReason,
+    #[serde(default)]
+    pub comment: Option<Text<1, 1000>>,
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+    /// COSE_Sign1 and COSE_Key in hex.
+    #[serde(default)]
+    pub signature: Option<Text<2, 8192>>,
+    #[serde(default)]
+    pub key: Option<Text<2, 1024>>,
+    #[serde(default)]
+    pub signed: Option<SignedBody>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct DeclinedShown {
+    pub bond: Bond,
+    pub bond_tx: Option<Unsigned>,
+    pub ok: bool,
+    pub reason: DeclineReason,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Unsigned {
+    pub tx_hash: TxHash,
+    pub unsigned_tx_cbor: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExecutionAsked {
+    pub approval_id: ApprovalId,
+    pub authorization_digest: AuthorizationDigest,
+    pub cfo_witness_cbor: Text<2, 8192>,
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BondSubmit {
+    pub cfo_witness_cbor: Text<2, 8192>,
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+    pub tx_hash: TxHash,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BondSubmitted {
+    pub bond: Bond,
+    pub ok: bool,
+    pub tx_hash: TxHash,
+}
+
+/// What a page signs for a decision, made here so that it need not know how.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StatementAsked {
+    pub reason: DeclineReason,
+    #[serde(default)]
+    pub comment: Option<Text<1, 1000>>,
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct StatementShown {
+    pub statement: Statement,
+    pub statement_hash: Digest,
+}
+
+/// Approvals of one page of the inbox.
+const PAGE: usize = 200;
+
+impl App {
+    /// What waits for this approver, oldest first in each mandate.
+    pub(crate) async fn approvals_pending(&self, who: &Who) -> Result<Vec<Item>, Refused> {
+        let mut items = Vec::new();
+        for key in keys_of(who)? {
+            let pointer = format!("inbox/key/{key}");
+            let mut after = String::new();
+            loop {
+                let page = self.journal().find(&pointer, &after, PAGE).await?;
+                let Some((last, _)) = page.last() else { break };
+                after = last.clone();
+                for (item, stream) in page {
+                    let Some((_, id)) = item.rsplit_once(':') else { continue };
+                    let Some(known) = self.mandate_at(stream).await? else { continue };
+                    let approval = id.parse().ok().and_then(|id| known.state.approval(&id));
+                    let waits = |approval: &&Approval| approval.status == ApprovalStatus::Pending;
+                    if let Some(approval) = approval.filter(waits) {
+                        items.push(item_of(&known, approval));
+                    }
+                }
+            }
+        }
+        items.sort_by_key(|item: &Item| item.requested_at);
+        Ok(items)
+    }
+
+    /// One approval, with the judgement that led to it, for its approver.
+    pub(crate) async fn approval_shown(
+        &self,
+        who: &Who,
+        id: &ApprovalId,
+        mandate: Option<&Id>,
+    ) -> Result<Item, Refused> {
+        let keys = keys_of(who)?;
+        let (known, approval) = self.approval_for(id, mandate, |known| of_any(known, &keys)).await?;
+        let mut item = item_of(&known, &approval);
+        item.evaluation = self.asked_after(&known, &approval).await?;
+        Ok(item)
+    }
+
+    /// The approval of this name of a mandate whose approver has one of these keys.
+    async fn approval_for(
+        &self,
+        id: &ApprovalId,
+        mandate: Option<&Id>,
+        is_theirs: impl Fn(&Known) -> bool,
+    ) -> Result<(Known, Approval), Refused> {
+        let missing = || Refused::missing("approval_unknown", "no such approval");
+        let candidates = match mandate {
+            Some(mandate) => vec![self.mandate(mandate).await.map_err(|_| missing())?],
+            None => self.all_mandates().await?,
+        };
+        let mut found = candidates.into_iter().filter_map(|known| {
+            if !is_theirs(&known) {
+                return None;
+            }
+            let approval = known.state.approval(id)?.clone();
+            Some((known, approval))
+        });
+        let first = found.next().ok_or_else(missing)?;
+        match found.next() {
+            None => Ok(first),
+            Some(_) => Err(Refused::new(
+                StatusCode::CONFLICT,
+                "approval_ambiguous",
+                "several mandates have an approval of this name: say which with mandate_id",
+            )),
+        }
+    }
+
+    /// The evaluation that the approval was asked with, from the log.
+    async fn asked_after(&self, known: &Known, approval: &Approval) -> Result<Option<Evaluation>, Refused> {
+        let Some(decided) = known.state.decision(&approval.action.hash()) else { return Ok(None) };
+        let from = decided.first.seq.saturating_sub(1);
+        let page = self.journal().read(&known.stream, from, super::view::PAGE).await?;
+        Ok(page.iter().rev().find_map(|entry| {
+            let body = canon::parse(&entry.bytes).ok()?;
+            let evaluation = body.pointer("/payload/evaluation")?.to_owned();
+            let evaluation: Evaluation = canon::from_value(evaluation).ok()?;
+            (evaluation.action_hash == Some(approval.action.hash())).then_some(evaluation)
+        }))
+    }
+
+    /// What is found out about an action's invoice, for judging it again.
+    async fn facts_of(&self, known: &Known, action: &HashedAction) -> Result<Verification, Refused> {
+        let constraints = &known.anchored.mandate.constraints;
+        if !constraints.iter().any(|constraint| matches!(constraint.kind, Kind::VerifiedFacts)) {
+            return Ok(Verification::NotTried);
+        }
+        let verifier = &self.mandates()?.setup.verifier;
+        Ok(match verifier.known(action).await {
+            Verification::NotTried => verifier.verify(action).await,
+            found => found,
+        })
+    }
+
+    /// Approves, or shows what is to be signed for it.
+    pub(crate) async fn approve(
+        &self,
+        who: &Who,
+        id: &ApprovalId,
+        asked: ApproveAsked,
+    ) -> Result<serde_json::Value, Refused> {
+        let value = |shown: Result<_, serde_json::Error>| shown.map_err(bug);
+        match (asked.authorization_digest, asked.signed) {
+            (None, None) => {
+                let keys = keys_of(who).map_err(|_| unsigned())?;
+                let found = self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &keys)).await?;
+                value(serde_json::to_value(self.draft(found).await?))
+            }
+            (Some(digest), Some(signed)) => {
+                let key = key_of(&signed)?;
+                let hash = KeyHash::of_key(&key);
+                let found = self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &[hash])).await;
+                let found = found.map_err(not_theirs)?;
+                value(serde_json::to_value(self.approve_signed(found, digest, &key, signed).await?))
+            }
+            _ => Err(unsigned()),
+        }
+    }
+
+    async fn draft(&self, (known, approval): (Known, Approval)) -> Result<DraftShown, Refused> {
+        let verification = self.facts_of(&known, &approval.action).await?;
+        let id = approval.id();
+        let reply = self
+            .with_reading(&known, |observed| {
+                let verification = verification.clone();
+                Command::Draft(Box::new(Draft { approval_id: id.clone(), observed, verification }))
+            })
+            .await?;
+        let drafted = match reply.0 {
+            Reply::Drafted(drafted) => *drafted,
+            Reply::Closed { reason, evaluation } => return Err(closed(reason, evaluation.as_deref())),
+            _ => return Err(unexpected()),
+        };
+        let Drafted { approval_id, brief_hash, digest, fields } = drafted;
+        let question =
+            Question { ask_id: approval_id.as_str(), action_hash: approval.action.hash(), brief_hash };
+        let body = ApproveBody { authorization_digest: digest };
+        let statement = question.statement(Decided::Approve, &body, &self.env().secret())?;
+        Ok(DraftShown {
+            authorization_digest: digest,
+            brief_hash,
+            fields,
+            mandate_id: known.anchored.mandate.id.clone(),
+            statement_hash: statement.hash(),
+            statement,
+            status: "draft",
+            approval_id,
+        })
+    }
+
+    async fn approve_signed(
+        &self,
+        (known, approval): (Known, Approval),
+        digest: AuthorizationDigest,
+        key: &keys::ed25519::PublicKey,
+        signed: SignedBody,
+    ) -> Result<Approved, Refused> {
+        let brief_hash = approval.brief.as_ref().map(Hashed::hash).ok_or_else(not_pending)?;
+        let question =
+            Question { ask_id: approval.price.approval_id.as_str(), action_hash: approval.action.hash(), brief_hash };
+        let body = ApproveBody { authorization_digest: digest };
+        let statement = question.statement(Decided::Approve, &body, signed.nonce.as_str())?.hash();
+        let signed =
+            Signed { evidence: signed.evidence, key: PublicKey::Ed25519(*key), nonce: signed.nonce, statement };
+        let verification = match approval.status {
+            // What was given is given: nothing is verified for it again.
+            ApprovalStatus::Authorized => Verification::NotTried,
+            _ => self.facts_of(&known, &approval.action).await?,
+        };
+        let engine = self.mandates()?.engine();
+        let (reply, known) = self
+            .with_reading(&known, |observed| {
+                Command::Approve(Box::new(Approve {
+                    approval_id: approval.id(),
+                    digest,
+                    signed: signed.clone(),
+                    observed,
+                    verification: verification.clone(),
+                    engine: engine.clone(),
+                }))
+            })
+            .await?;
+        let (signed, required, authorization) = match reply {
+            Reply::Approved { signed, required, authorization } => (signed, required, authorization),
+            Reply::Closed { reason, evaluation } => return Err(closed(reason, evaluation.as_deref())),
+            _ => return Err(unexpected()),
+        };
+        let built = match &authorization {
+            Some(record) => Some(self.release_to_sign(&known, &record.digest_hex).await?),
+            None => None,
+        };
+        Ok(Approved {
+            approval_id: approval.id(),
+            authorization: authorization.map(|record| *record),
+            bond_tx: None,
+            required,
+            signed,
+            tx_hash: built.as_ref().map(|(_, tx_hash)| *tx_hash),
+            unsigned_tx_cbor: built.map(|(tx, _)| tx),
+        })
+    }
+
+    /// The release that the approver's wallet signs: the same one, until it was signed and refused.
+    async fn release_to_sign(
+        &self,
+        known: &Known,
+        digest: &AuthorizationDigest,
+    ) -> Result<(String, TxHash), Refused> {
+        let held = known.state.authorization(digest).cloned().ok_or_else(unexpected)?;
+        if let Some(tx_hash) = held.tx_hash
+            && let Some(tx) = self.kept::<String>(Shelf::Built, &tx_hash.to_string()).await?
+        {
+            return Ok((tx, tx_hash));
+        }
+        let bond = self.bond_there(known, &held).await?;
+        match self.build(known, &held, bond).await {
+            Ok(built) => Ok(built),
+            Err(Unbuilt::Chain(ChainError::Rejected { invariant, error })) => {
+                let what = Execution::Rejected {
+                    tx_hash: None,
+                    invariant: invariant.and_then(|rule| rule.parse().ok()),
+                    error: error.chars().take(2000).collect::<String>().parse().map_err(bug)?,
+                };
+                self.authority(&known.stream, &Command::Execution { digest: *digest, what }).await?;
+                Err(ChainError::Rejected { invariant: None, error }.into())
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// The bond of an authorization's approval, while it is at the escrow.
+    async fn bond_there(&self, known: &Known, held: &Authorization) -> Result<Option<OutRef>, Refused> {
+        let Some(approval) = known.state.approval_of(&held.action.hash()) else { return Ok(None) };
+        let locked = approval.bond.as_ref().filter(|bond| bond.status == BondStatus::Locked);
+        let Some(locked) = locked.filter(|_| approval.nonce == Some(held.nonce)) else { return Ok(None) };
+        Ok(self.mandates()?.setup.rail.bond(locked.at).await?.map(|there| there.at))
+    }
+
+    /// Takes the approver's witness over the release, and sends it on its way.
+    pub(crate) async fn execute_release(&self, asked: ExecutionAsked) -> Result<serde_json::Value, Refused> {
+        let conflict = |code: &'static str, text: &str| Refused::new(StatusCode::CONFLICT, code, text);
+        let issued = |known: &Known| known.state.authorization(&asked.authorization_digest).is_some();
+        let found = self.approval_for(&asked.approval_id, asked.mandate_id.as_ref(), issued).await;
+        let text = "no release of this authorization waits to be signed";
+        let (known, approval) = found.map_err(|_| conflict("not_the_authorization", text))?;
+        let held = known.state.authorization(&asked.authorization_digest);
+        let held = held.filter(|held| approval.nonce == Some(held.nonce));
+        let waiting = held.and_then(|held| Some((held, held.tx_hash?)));
+        let Some((held, tx_hash)) = waiting else {
+            return Err(conflict("not_the_authorization", text));
+        };
+        let name = tx_hash.to_string();
+        let used = self.kept::<String>(Shelf::Witnessed, &name).await?.is_some();
+        if used || held.status != AuthorizationStatus::Issued || approval.status != ApprovalStatus::Authorized {
+            return Err(conflict("authorization_used", "this release was signed before"));
+        }
+        if self.millis()? >= held.record.fields.valid_until {
+            return Err(conflict("authorization_over", "the authorization has expired"));
+        }
+        let tx = self.kept::<String>(Shelf::Built, &name).await?.ok_or_else(|| bug("a release is gone"))?;
+        let tx = ::hex::decode(&tx).map_err(bug)?;
+        let witness = witness_of(&asked.cfo_witness_cbor)?;
+        let rail = &self.mandates()?.setup.rail;
+        let merged = rail.witness(&tx, &witness, approval.price.approver_key_hash)?;
+        let body = format!(r#"{{"digest":"{}","kind":"release"}}"#, asked.authorization_digest);
+        let tx = ::hex::encode(&merged);
+        if !self.keep(Shelf::Witnessed, &name, &tx, Some((&known.stream, body))).await? {
+            return Err(conflict("authorization_used", "this release was signed before"));
+        }
+        Ok(json!({ "run_id": approval.run.as_str(), "tx_hash": name }))
+    }
+
+    /// Declines, and builds what the approver's wallet signs for the bond.
+    pub(crate) async fn decline(
+        &self,
+        id: &ApprovalId,
+        asked: DeclineAsked,
+    ) -> Result<DeclinedShown, Refused> {
+        let nobody = |_| bad_decline();
+        let (key, evidence) = match (asked.signature, asked.key, asked.signed) {
+            (Some(sign1), Some(key), None) => {
+                let found = cose_key(key.as_str()).ok_or_else(bad_decline)?;
+                let (cose_sign1, cose_key) = (sign1.to_string(), key.to_string());
+                let address = String::new();
+                (found, Signing::Older(Evidence::Wallet { address, cose_sign1, cose_key }))
+            }
+            (None, None, Some(signed)) => (key_of(&signed).map_err(nobody)?, Signing::Ours(signed)),
+            _ => return Err(bad_decline()),
+        };
+        let hash = KeyHash::of_key(&key);
+        let found = self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &[hash])).await;
+        let (known, approval) = found.map_err(not_theirs)?;
+        let signed = match evidence {
+            Signing::Older(evidence) => Signed {
+                evidence,
+                key: PublicKey::Ed25519(key),
+                nonce: NO_NONCE.parse().map_err(bug)?,
+                statement: Digest::of(&mandate::proof::decline_message(id.as_str(), asked.reason)?),
+            },
+            Signing::Ours(signed) => {
+                let body = DeclineBody { comment: asked.comment.clone(), reason: asked.reason };
+                let statement = decline_statement(&approval, &body, signed.nonce.as_str())?.hash();
+                let SignedBody { evidence, nonce, .. } = signed;
+                Signed { evidence, key: PublicKey::Ed25519(key), nonce, statement }
+            }
+        };
+        let reason = asked.reason;
+        let (reply, known) = self
+            .with_reading(&known, |observed| {
+                Command::Decline(Box::new(Decline {
+                    approval_id: id.clone(),
+                    reason,
+                    comment: asked.comment.clone(),
+                    signed: signed.clone(),
+                    approvers: observed.approvers,
+                }))
+            })
+            .await?;
+        let Reply::Declined { reason, bond } = reply else { return Err(unexpected()) };
+        let bond_tx = match self.bond_to_sign(&known, id).await {
+            Ok(bond_tx) => bond_tx,
+            // It is declined all the same; the bond is asked for again.
+            Err(refused) => {
+                tracing::warn!(%id, error = refused.text, "a declined bond was not built");
+                None
+            }
+        };
+        Ok(DeclinedShown { bond: *bond, bond_tx, ok: true, reason })
+    }
+
+    /// The spending of a bond that takes the approver's signature.
+    async fn bond_to_sign(&self, known: &Known, id: &ApprovalId) -> Result<Option<Unsigned>, Refused> {
+        let Some(approval) = known.state.approval(id) else { return Ok(None) };
+        let (Some(owed), Some(bond)) = (approval.owed(), &approval.bond) else { return Ok(None) };
+        let rail = &self.mandates()?.setup.rail;
+        let key = approval.price.approver_key_hash;
+        let built = match owed {
+            Owed::Refund(_) => rail.refund(bond.at, Some(key)).await?,
+            Owed::Capture => rail.capture(bond.at, key).await?,
+        };
+        let tx = BondTx {
+            captures: owed == Owed::Capture,
+            complete: false,
+            tx: ::hex::encode(&built.tx),
+            tx_hash: built.tx_hash,
+        };
+        self.keep_bond_tx(&known.stream, id, &tx).await?;
+        Ok(Some(Unsigned { tx_hash: built.tx_hash, unsigned_tx_cbor: tx.tx }))
+    }
+
+    /// Takes the approver's witness over a bond's spending, and submits it.
+    pub(crate) async fn submit_bond(
+        &self,
+        id: &ApprovalId,
+        asked: BondSubmit,
+    ) -> Result<BondSubmitted, Refused> {
+        let conflict = |code: &'static str, text: &str| Refused::new(StatusCode::CONFLICT, code, text);
+        let (known, approval) = self.approval_for(id, asked.mandate_id.as_ref(), |_| true).await?;
+        if approval.owed().is_none() {
+            return Err(conflict("bond_not_locked", "no bond of this approval waits to be spent"));
+        }
+        let kept = self.bond_txs(&known.stream, id).await?;
+        let waiting = kept.iter().find(|tx| tx.tx_hash == asked.tx_hash && !tx.complete);
+        let captures = approval.owed() == Some(Owed::Capture);
+        let Some(waiting) = waiting.filter(|tx| tx.captures == captures) else {
+            return Err(conflict("not_the_transaction", "this transaction was not given out for this bond"));
+        };
+        let witness = witness_of(&asked.cfo_witness_cbor)?;
+        let rail = &self.mandates()?.setup.rail;
+        let tx = ::hex::decode(&waiting.tx).map_err(bug)?;
+        let merged = rail.witness(&tx, &witness, approval.price.approver_key_hash)?;
+        match rail.submit(&merged).await {
+            Ok(_) | Err(ChainError::Unknown(_)) => {}
+            Err(ChainError::Contention(text)) => return Err(conflict("chain_contention", &text)),
+            Err(trouble) => return Err(trouble.into()),
+        }
+        self.spent_by(&known, &approval).await?;
+        let known = self.mandate_at(known.stream.clone()).await?.ok_or_else(super::unknown)?;
+        let approval = known.state.approval(id).ok_or_else(unexpected)?;
+        let bond = approval.bond(&known.anchored.mandate);
+        if !matches!(bond.status, BondStatus::Refunded | BondStatus::Captured) {
+            return Err(conflict("bond_unconfirmed", "it was submitted and is not in a block yet"));
+        }
+        Ok(BondSubmitted { bond, ok: true, tx_hash: asked.tx_hash })
+    }
+
+    /// What an approver signs to decline.
+    pub(crate) async fn statement(
+        &self,
+        who: &Who,
+        id: &ApprovalId,
+        asked: StatementAsked,
+    ) -> Result<StatementShown, Refused> {
+        let keys = keys_of(who)?;
+        let found = self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &keys)).await?;
+        let body = DeclineBody { comment: asked.comment, reason: asked.reason };
+        let statement = decline_statement(&found.1, &body, &self.env().secret())?;
+        Ok(StatementShown { statement_hash: statement.hash(), statement })
+    }
+
+    /// Decides on a reading made now; on another one, if blocks turn out to be gone or an old authorization unsettled.
+    async fn with_reading(
+        &self,
+        known: &Known,
+        command: impl Fn(Observed) -> Command,
+    ) -> Result<(Reply, Known), Refused> {
+        let observed = self.fresh_reading(known).await?;
+        match self.authority(&known.stream, &command(observed)).await {
+            Err(store::Error::Refused(Refusal::StaleReading)) => {
+                let observed = self.reread(known).await?;
+                Ok(self.authority(&known.stream, &command(observed)).await?)
+            }
+            Err(store::Error::Refused(Refusal::ReservationUnclear { digest })) => {
+                self.reconcile(&known.stream, &digest).await?;
+                let observed = self.fresh_reading(known).await?;
+                Ok(self.authority(&known.stream, &command(observed)).await?)
+            }
+            other => Ok(other?),
+        }
+    }
+}
+
+/// What the older decline signature has instead of a nonce.
+const NO_NONCE: &str = "older-decline-message";
+
+enum Signing {
+    Older(Evidence),
+    Ours(SignedBody),
+}
+
+fn item_of(known: &Known, approval: &Approval) -> Item {
+    Item {
+        action: approval.action.clone(),
+        action_hash: approval.action.hash(),
+        approval_id: approval.id(),
+        bond: approval.bond(&known.anchored.mandate),
+        brief: approval.brief.clone(),
+        brief_hash: approval.brief.as_ref().map(Hashed::hash),
+        evaluation: None,
+        mandate_id: known.anchored.mandate.id.clone(),
+        requested_at: approval.requested_at.map(mandate::Millis::timestamp),
+        run_id: approval.run.clone(),
+        status: approval.status.as_str(),
+    }
+}
+
+fn decline_statement(approval: &Approval, body: &DeclineBody, nonce: &str) -> Result<Statement, Refused> {
+    let brief_hash = approval.brief.as_ref().map(Hashed::hash).ok_or_else(not_pending)?;
+    let question =
+        Question { ask_id: approval.price.approval_id.as_str(), action_hash: approval.action.hash(), brief_hash };
+    Ok(question.statement(Decided::Decline, body, nonce)?)
+}
+
+/// The keys for which somebody reads approvals; refused for whoever has none.
+fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
+    let keys = who.keys();
+    match (who, keys.is_empty()) {
+        (Who::Nobody, _) => Err(Refused::nobody()),
+        (_, true) => Err(Refused::forbidden("not_the_approver", "only an approver reads what waits for them")),
+        (_, false) => Ok(keys),
+    }
+}
+
+/// Whether an approver of the mandate has one of these keys.
+fn of_any(known: &Known, keys: &[KeyHash]) -> bool {
+    let approvers = &known.anchored.mandate.approvers;
+    approvers.iter().any(|approver| keys.contains(&approver.cardano_key_hash))
+}
+
+fn key_of(signed: &SignedBody) -> Result<keys::ed25519::PublicKey, Refused> {
+    signed.key.key().map_err(|_| Refused::bad("bad_key", "/signed/key", "not an ed25519 key"))
+}
+
+/// The key in a COSE_Key, before anything is verified with it.
+fn cose_key(hex: &str) -> Option<keys::ed25519::PublicKey> {
+    mandate::cose::public_key(&::hex::decode(hex).ok()?).ok()
+}
+
+fn witness_of(text: &Text<2, 8192>) -> Result<Vec<u8>, Refused> {
+    let bad = || Refused::bad("bad_witness", "/cfo_witness_cbor", "a witness set is cbor in hex");
+    ::hex::decode(text.as_str()).map_err(|_| bad())
+}
+
+/// A key that is no approver's finds nothing to decide: as for the decline of a stranger (spec 1.10).
+fn not_theirs(refused: Refused) -> Refused {
+    if refused.status == StatusCode::NOT_FOUND {
+        return Refused::new(
+            StatusCode::UNAUTHORIZED,
+            "not_the_approver",
+            "the key is no approver's of an approval of this name",
+        );
+    }
+    refused
+}
+
+fn unsigned() -> Refused {
+    Refused::new(
+        StatusCode::UNAUTHORIZED,
+        "approver_signature_required",
+        "an approval takes the approver's own signature: ask for the draft as the approver, sign statement_hash, and send \
+         authorization_digest and signed {key, nonce, evidence}",
+    )
+}
+
+pub(crate) fn bad_decline() -> Refused {
+    let text = "a decline takes the approver's own signature over approval, decision and reason";
+    Refused::new(StatusCode::UNAUTHORIZED, "bad_signature", text)
+}
+
+fn not_pending() -> Refused {
+    Refused::new(StatusCode::CONFLICT, "approval_not_pending", "nobody has been asked yet: its bond is not locked")
+}
+
+/// It may not be approved any more.
+fn closed(reason: Option<mandate::Reason>, evaluation: Option<&Evaluation>) -> Refused {
+    let code = reason.map_or("approval_closed", mandate::Reason::as_str);
+    let text = format!("this may not be approved any more: {code}");
+    let refused = Refused::new(StatusCode::CONFLICT, code, text);
+    match evaluation.and_then(|evaluation| serde_json::to_value(evaluation).ok()) {
+        Some(evaluation) => refused.with("evaluation", evaluation),
+        None => refused,
+    }
+}

@@ -1,0 +1,10 @@
+//! The Authority API over real HTTP, on a chain in memory that keeps the vault's rules. Cases are those of spec 3.2.
+
+mod asking;
+mod callers;
+mod cardano;
+mod deciding;
+mod desk;
+mod reading;
+mod settling;
+mod till;
