@@ -1,6 +1,6 @@
 use crate::Error;
 use crate::error::Fault;
-use crate::lex::{Lexer, Numeral, Start};
+use crate::lex::{Lexer, Numeral, Start, plain_run};
 use crate::order::Members;
 use std::borrow::Cow;
 
@@ -109,9 +109,20 @@ pub(crate) fn float(out: &mut Vec<u8>, value: f64) {
 
 /// Writes a string, escaping only what must be (RFC 8785, 3.2.2.2).
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
-    for &byte in text.as_bytes() {
+    escaped(out, text);
+    out.push(b'"');
+}
+
+/// The inside of a string.
+pub(crate) fn escaped(out: &mut Vec<u8>, text: &str) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, after) = rest.split_at_checked(plain_run(rest)).unwrap_or((rest, &[]));
+        out.extend_from_slice(plain);
+        let Some((&byte, after)) = after.split_first() else { return };
+        rest = after;
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
@@ -120,14 +131,12 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
             0x0a => out.extend_from_slice(b"\\n"),
             0x0c => out.extend_from_slice(b"\\f"),
             0x0d => out.extend_from_slice(b"\\r"),
-            0..0x20 => {
+            _ => {
                 out.extend_from_slice(b"\\u00");
                 out.extend([byte >> 4, byte & 15].iter().filter_map(|&digit| HEX.get(usize::from(digit))));
             }
-            _ => out.push(byte),
         }
     }
-    out.push(b'"');
 }
 
 fn quoted(out: &mut Vec<u8>, plain: &str) {
