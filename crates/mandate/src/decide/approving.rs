@@ -2,7 +2,7 @@
 //! and nothing that was said when the agent asked is trusted.
 
 use super::Draft;
-use super::checking::engine_key;
+use super::checking::{engine_key, verified};
 use crate::command::{self, Drafted, Observed, Reply, Verification};
 use crate::engine::{Inputs, Judged, Proposal};
 use crate::evaluation::Details;
@@ -25,7 +25,7 @@ pub(super) fn draft(draft: &mut Draft<'_>, command: &command::Draft) -> Result<R
     let approval = pending(draft, &command.approval_id)?;
     about(draft, &approval);
     let (judged, snapshot) = again(draft, &approval, &command.observed, &command.verification)?;
-    if let Some(reply) = over(draft, &approval, &judged, &snapshot)? {
+    if let Some(reply) = over(draft, &approval, &judged, &snapshot, &command.verification)? {
         return Ok(reply);
     }
     let anchored = draft.anchored()?;
@@ -92,7 +92,7 @@ pub(super) fn approve(draft: &mut Draft<'_>, command: &command::Approve) -> Resu
         signers.push(signer);
     }
     let (judged, snapshot) = again(draft, &approval, &command.observed, &command.verification)?;
-    if let Some(reply) = over(draft, &approval, &judged, &snapshot)? {
+    if let Some(reply) = over(draft, &approval, &judged, &snapshot, &command.verification)? {
         return Ok(reply);
     }
     if new {
@@ -125,6 +125,7 @@ pub(super) fn approve(draft: &mut Draft<'_>, command: &command::Approve) -> Resu
         Err(unissued) => return Err(Refusal::Unissued(unissued)),
     }
     let record = fields.sign(command.engine.0.as_ref())?;
+    verified(draft, &command.verification);
     draft.record(&judged, snapshot, Phase::Approval);
     draft.push(Fact::AuthorizationIssued(Box::new(Issued {
         approval_id: Some(approval.id()),
@@ -237,6 +238,7 @@ fn over(
     approval: &Arc<Approval>,
     judged: &Judged,
     snapshot: &Snapshot,
+    verification: &Verification,
 ) -> Result<Option<Reply>, Refusal> {
     let mut judged = judged.clone();
     match judged.evaluation.outcome {
@@ -255,6 +257,7 @@ fn over(
         _ => {}
     }
     let reason = judged.evaluation.reason;
+    verified(draft, verification);
     draft.record(&judged, snapshot.clone(), Phase::Approval);
     if let Some(reason) = reason {
         draft.push(Fact::ActionDenied { layer: Layer::Engine, reason });
