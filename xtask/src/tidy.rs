@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("approvals", &["canon", "env", "keys", "ledger"]),
     ("pxp", &["canon", "env", "keys", "ledger", "approvals"]),
     ("mandate", &["canon", "env", "keys", "ledger", "approvals"]),
-    ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp"]),
+    ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate"]),
     ("store", &["canon", "env", "keys", "ledger"]),
     ("fetch", &["canon", "env", "ledger"]),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
