@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &["canon", "env", "keys", "ledger"]),
     ("fetch", &["canon", "env", "ledger"]),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
-    ("server", &["canon", "env", "keys", "ledger", "approvals", "pxp", "verify", "store", "fetch", "notify"]),
+    ("server", &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "store", "fetch", "notify"]),
     ("console", &["canon", "env", "keys", "ledger", "approvals", "pxp", "verify", "store", "server"]),
 ];
 
