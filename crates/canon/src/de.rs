@@ -23,6 +23,9 @@ pub fn from_value<'de, T: Deserialize<'de>>(value: Value<'de>) -> Result<T, Erro
 /// The name under which [`Value`] asks for a token instead of a machine number.
 pub(crate) const TOKEN: &str = "$canon::Value";
 
+/// The name under which [`Raw`] asks for canonical text.
+pub(crate) const RAW: &str = "$canon::Raw";
+
 struct Reader<'de>(Value<'de>);
 
 impl<'de> Deserializer<'de> for Reader<'de> {
@@ -244,7 +247,8 @@ impl<'de> de::VariantAccess<'de> for Content<'de> {
     fn unit_variant(self) -> Result<(), Fault> {
         match self.content {
             None => Ok(()),
-            Some(_) => self.read(<()>::deserialize),
+            // It has one spelling: its name.
+            Some(_) => self.read(|_| Err(Fault::new(Code::Shape, "this variant has no content"))),
         }
     }
 
@@ -275,7 +279,21 @@ impl<'de> Deserialize<'de> for Value<'static> {
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of(&Value::deserialize(deserializer)?).map_err(de::Error::custom)
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Raw;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+            /// The canonical text itself, from a reader that knows what is asked.
+            fn visit_byte_buf<E: de::Error>(self, canonical: Vec<u8>) -> Result<Raw, E> {
+                String::from_utf8(canonical).map(Raw::trusted).map_err(E::custom)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Raw, D::Error> {
+                Raw::of(&Value::deserialize(inner)?).map_err(de::Error::custom)
+            }
+        }
+        deserializer.deserialize_newtype_struct(RAW, Text)
     }
 }
 

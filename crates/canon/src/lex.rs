@@ -44,6 +44,12 @@ impl<'a> Lexer<'a> {
         self.at
     }
 
+    /// Where the next value begins.
+    pub(crate) fn value_at(&mut self) -> usize {
+        self.skip_blanks();
+        self.at
+    }
+
     /// The text from `start` to here.
     pub(crate) fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.at).unwrap_or_default()

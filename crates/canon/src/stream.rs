@@ -1,7 +1,7 @@
 //! Reads a type straight from the text, with no tree between: the fast way of [`crate::from_slice`]. It accepts only what
 //! the tree would give as well. Whatever it refuses is read again by the tree, which knows the code and the place.
 
-use crate::de::TOKEN;
+use crate::de::{RAW, TOKEN};
 use crate::error::Fault;
 use crate::lex::{Lexer, Start};
 use crate::read;
@@ -67,13 +67,16 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// A member's name, which its object has not had before.
-    fn name(&mut self, mark: usize) -> Result<Cow<'de, str>, Missed> {
+    /// A member's name, which its object has not had before. `seen` has a bit for each name so far, by which most names
+    /// are known to be new.
+    fn name(&mut self, mark: usize, seen: &mut u64) -> Result<Cow<'de, str>, Missed> {
         let name = self.lexer.key()?;
         let before = self.names.get(mark..).unwrap_or_default();
-        if before.len() >= MOST || before.contains(&name) {
+        let bit = bit(name.as_bytes());
+        if before.len() >= MOST || (*seen & bit != 0 && before.contains(&name)) {
             return Err(Missed);
         }
+        *seen |= bit;
         self.names.push(name.clone());
         Ok(name)
     }
@@ -88,7 +91,7 @@ impl<'de> Reader<'de> {
     fn members<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
         let mark = self.names.len();
         let more = self.lexer.any(b'}');
-        let mut members = Members { reader: self, mark, more, due: false };
+        let mut members = Members { reader: self, mark, seen: 0, more, due: false };
         let read = visitor.visit_map(&mut members)?;
         if members.more || members.due {
             return Err(Missed);
@@ -96,6 +99,11 @@ impl<'de> Reader<'de> {
         self.names.truncate(mark);
         Ok(read)
     }
+}
+
+fn bit(name: &[u8]) -> u64 {
+    let ends = name.first().zip(name.last()).map_or(0, |(first, last)| 5 * u64::from(*first) + 3 * u64::from(*last));
+    1 << ((ends + 7 * u64::try_from(name.len()).unwrap_or(0)) & 63)
 }
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
@@ -143,6 +151,16 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Missed> {
+        if name == RAW && self.started.is_none() {
+            let start = self.lexer.value_at();
+            let canonical = crate::write::value(&mut self.lexer)?;
+            // What is its own canonical form has just been read; another may be one that cannot be.
+            if canonical != self.lexer.since(start).as_bytes() {
+                read::parse(&canonical).map_err(|_| Missed)?;
+            }
+            // JSON has no bytes, so the visitor of canonical text takes bytes for it.
+            return visitor.visit_byte_buf(canonical);
+        }
         if name == TOKEN {
             match self.start()? {
                 // As the tree does: the token, as bytes.
@@ -223,6 +241,7 @@ impl<'de> de::SeqAccess<'de> for &mut Elements<'_, 'de> {
 struct Members<'r, 'de> {
     reader: &'r mut Reader<'de>,
     mark: usize,
+    seen: u64,
     more: bool,
     /// A name has been read, and not its value.
     due: bool,
@@ -235,7 +254,7 @@ impl<'de> de::MapAccess<'de> for &mut Members<'_, 'de> {
         if !self.more || self.due {
             return if self.due { Err(Missed) } else { Ok(None) };
         }
-        let name = self.reader.name(self.mark)?;
+        let name = self.reader.name(self.mark, &mut self.seen)?;
         self.due = true;
         seed.deserialize(Key(name)).map(Some)
     }
@@ -308,7 +327,7 @@ impl<'de> de::VariantAccess<'de> for Content<'_, 'de> {
     type Error = Missed;
 
     fn unit_variant(self) -> Result<(), Missed> {
-        <()>::deserialize(self.0)
+        Err(Missed)
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Missed> {
@@ -397,7 +416,7 @@ mod tests {
             (r#"{"two":[1,2,3]}"#, [0, 0, 0, 1, 0]),
             (r#"{"named":[true]}"#, [0, 0, 0, 1, 0]),
             ("[1]", [0, 0, 0, 1, 0]),
-            (r#"{"unit":null}"#, [0, 0, 1, 1, 1]),
+            (r#"{"unit":null}"#, [0, 0, 0, 1, 1]),
             (r#""unit""#, [0, 0, 1, 1, 0]),
             (r#""\u0075nit""#, [0, 0, 1, 1, 0]),
             (r#"["\ud800"]"#, [0, 0, 0, 0, 0]),

@@ -9,23 +9,29 @@ use std::borrow::Cow;
 /// The form of a float that happens to be whole and beyond 2^53 - 1 (`1e20`) is an integer token which the reader
 /// refuses: such a form can be hashed but not read again. [`crate::Raw`] refuses it.
 pub fn canonicalize(bytes: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut writer = Writer {
-        lexer: Lexer::new(bytes)?,
-        out: Vec::with_capacity(bytes.len()),
-        members: Members::default(),
-    };
+    let mut lexer = Lexer::new(bytes)?;
+    let mut writer =
+        Writer { lexer: &mut lexer, out: Vec::with_capacity(bytes.len()), members: Members::default() };
     writer.value()?;
-    writer.lexer.end()?;
+    let out = writer.out;
+    lexer.end()?;
+    Ok(out)
+}
+
+/// The canonical form of the next value of a text.
+pub(crate) fn value(lexer: &mut Lexer<'_>) -> Result<Vec<u8>, Fault> {
+    let mut writer = Writer { lexer, out: Vec::with_capacity(512), members: Members::default() };
+    writer.value()?;
     Ok(writer.out)
 }
 
-struct Writer<'a> {
-    lexer: Lexer<'a>,
+struct Writer<'l, 'a> {
+    lexer: &'l mut Lexer<'a>,
     out: Vec<u8>,
     members: Members<'a>,
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     fn value(&mut self) -> Result<(), Fault> {
         match self.lexer.start()? {
             Start::String => {
