@@ -3,24 +3,13 @@
 
 import { CanonError, canonicalize } from './canon.js';
 import { Refusal } from './refusal.js';
-import { array, digestText, is, natural, object, optional, publicKeyOf, signatureText, text, words } from './shape.js';
-import { checkHead, checkLog, logProof, signedHead } from './log.js';
+import { HEADER, checkHead, checkLog } from './log.js';
+import { checkLines, mandateFacts } from './mandate.js';
 import { digest, equal, hex, sha256 } from './sha256.js';
 
 export const TYPE = 'urn:countersign:ledger-export:1';
 
 const MAX_LINE = 1 << 20;
-const STREAM = /^[a-z]{1,16}\/[A-Za-z0-9._-]{1,100}$/;
-
-const HEADER = object({
-  type: text,
-  stream: is((value) => typeof value === 'string' && STREAM.test(value)),
-  rule: words('prev_hex', 'prev_raw'),
-  head: signedHead,
-  key: publicKeyOf,
-  log: optional(logProof),
-});
-
 const LINE = /^\{"body":(.*),"hash":"([0-9a-f]{64})","prev":"([0-9a-f]{64})","seq":(0|[1-9][0-9]*)\}$/s;
 const INNER = /,"n":(0|[1-9][0-9]*),"type":"[a-z_.]*"\}$/;
 
@@ -35,6 +24,12 @@ export async function checkExport(header, rest, trust, facts) {
   facts.stream = stream;
   facts.entries = String(head.n);
   facts.head = head.hash;
+  if (stream.startsWith('mandate/')) {
+    const replay = await checkLines({ stream, rule, head }, lines(rule, rest));
+    mandateFacts(replay, facts);
+    await checkHead(stream, head, key, trust);
+    return checkLog(log, stream, head, key, trust, facts);
+  }
   const end = chain(rule, rest);
   if (end.seq < head.n) {
     throw new Refusal('tail_missing', `entry ${end.seq + 1}`, `the head is entry ${head.n}`);
@@ -51,6 +46,21 @@ export async function checkExport(header, rest, trust, facts) {
  * @param {Uint8Array} bytes
  */
 function chain(rule, bytes) {
+  let end = { seq: 0, hash: new Uint8Array(32) };
+  for (const { seq, hash, body } of lines(rule, bytes)) {
+    if (latin(body).match(INNER)?.[1] !== String(seq)) throw new Refusal('bad_number', `entry ${seq}`, 'see the code');
+    end = { seq, hash: /** @type {Uint8Array<ArrayBuffer>} */ (digest(hash)) };
+  }
+  return end;
+}
+
+/**
+ * The entries, each after its form, number, link, hash and spelling have been checked.
+ * @param {string} rule
+ * @param {Uint8Array} bytes
+ * @returns {Generator<{seq: number, hash: string, body: Uint8Array}>}
+ */
+function* lines(rule, bytes) {
   let hash = new Uint8Array(32);
   let seq = 0;
   for (let at = 0; at < bytes.length; ) {
@@ -69,11 +79,10 @@ function chain(rule, bytes) {
     const linked = rule === 'prev_hex' ? sha256(line[3], body) : sha256(prev, body);
     if (hex(linked) !== line[2]) throw refused('bad_hash');
     if (!isCanonical(body, refused)) throw refused('not_canonical');
-    if (line[1].match(INNER)?.[1] !== String(seq)) throw refused('bad_number');
+    yield { seq, hash: line[2], body };
     hash = Uint8Array.from(linked);
     at = end + 1;
   }
-  return { seq, hash };
 }
 
 /**

@@ -7,6 +7,7 @@
 import { CanonError, parse } from './canon.js';
 import { TYPE as EXPORT, checkExport } from './export.js';
 import { witnesses } from './log.js';
+import { TYPE as MANDATE, checkProof } from './mandate.js';
 import { parseNote, parseVkey, pins, verifyNote } from './note.js';
 import { BRIEF_TYPE, TYPE as BUNDLE, checkBriefProof, checkBundle } from './pxp.js';
 import { Refusal } from './refusal.js';
@@ -77,7 +78,7 @@ export async function verify(bytes, trust) {
 async function run(bytes, trust, report) {
   const header = exportHeader(bytes);
   if (header) {
-    report.kind = 'ledger_export';
+    report.kind = isMandate(header.value) ? 'mandate_log' : 'ledger_export';
     return checkExport(header.value, bytes.subarray(header.length), trust, report.facts);
   }
   if (bytes.length > MAX_FILE) {
@@ -96,6 +97,7 @@ async function run(bytes, trust, report) {
     report.kind = 'brief';
     return checkBriefProof(value, trust, report.facts);
   }
+  if (value instanceof Map && value.get('type') === MANDATE) return checkProof(value, trust, report);
   throw new Refusal('unknown_kind', '/type', 'no proof this verifier knows', 'unusable');
 }
 
@@ -129,6 +131,12 @@ function exportHeader(bytes) {
     if (error instanceof CanonError) return undefined;
     throw error;
   }
+}
+
+/** @param {Map<string, import('./canon.js').Value>} header */
+function isMandate(header) {
+  const stream = header.get('stream');
+  return typeof stream === 'string' && stream.startsWith('mandate/');
 }
 
 /** @param {Uint8Array} bytes */

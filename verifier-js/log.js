@@ -4,13 +4,25 @@
 import { leafHash, verifyInclusion } from './merkle.js';
 import { logKey, parseNote, pins, verifyNote } from './note.js';
 import { Refusal } from './refusal.js';
-import { array, digestText, natural, object, signatureText, text } from './shape.js';
+import { array, digestText, is, natural, object, optional, publicKeyOf, signatureText, text, words } from './shape.js';
 import { base64url, sameKey, verifySignature } from './signature.js';
 import { concat, digest, hex, sha256 } from './sha256.js';
 
 export const signedHead = object({ n: natural, hash: digestText, signature: signatureText });
 
 export const logProof = object({ checkpoint: text, index: natural, leaf: text, proof: array(digestText) });
+
+const STREAM = /^[a-z]{1,16}\/[A-Za-z0-9._-]{1,100}$/;
+
+/** The first line of a stream's export. */
+export const HEADER = object({
+  type: text,
+  stream: is((value) => typeof value === 'string' && STREAM.test(value)),
+  rule: words('prev_hex', 'prev_raw'),
+  head: signedHead,
+  key: publicKeyOf,
+  log: optional(logProof),
+});
 
 /**
  * @typedef {{n: number, hash: string, signature: string}} SignedHead

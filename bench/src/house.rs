@@ -226,7 +226,8 @@ async fn serve(folder: &Path) -> Outcome {
     );
     let fetch = fetch::Client::new(fetch::Policy::default())?;
     let notifier = Arc::new(Silent);
-    let app = App::new(Parts { config, journal, source, signer, log: Some(log), fetch, notifier, mandates: None })?;
+    let app =
+        App::new(Parts { config, journal, source, signer, log: Some(log), fetch, notifier, mandates: None })?;
     app.found_organizations().await?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {

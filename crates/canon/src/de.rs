@@ -9,7 +9,10 @@ use std::fmt;
 /// Reads strict JSON into a type. What is no strict JSON is refused with its code, before the type is looked at; what
 /// is of another shape is refused with [`Code::Shape`] and the place. An integer is only read from an integer token.
 pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error> {
-    from_value(parse(bytes)?)
+    match crate::stream::read(bytes) {
+        Some(read) => Ok(read),
+        None => from_value(parse(bytes)?),
+    }
 }
 
 /// Reads a value into a type, as [`from_slice`].
@@ -18,7 +21,10 @@ pub fn from_value<'de, T: Deserialize<'de>>(value: Value<'de>) -> Result<T, Erro
 }
 
 /// The name under which [`Value`] asks for a token instead of a machine number.
-const TOKEN: &str = "$canon::Value";
+pub(crate) const TOKEN: &str = "$canon::Value";
+
+/// The name under which [`Raw`] asks for canonical text.
+pub(crate) const RAW: &str = "$canon::Raw";
 
 struct Reader<'de>(Value<'de>);
 
@@ -82,9 +88,22 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_unit()
     }
 
+    /// What has named members is an object, though a derived reader would take a list of their values.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        match self.0 {
+            Value::Array(_) => Err(Fault::new(Code::Shape, "an object was expected")),
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map struct identifier
+        tuple tuple_struct map identifier
     }
 }
 
@@ -228,7 +247,8 @@ impl<'de> de::VariantAccess<'de> for Content<'de> {
     fn unit_variant(self) -> Result<(), Fault> {
         match self.content {
             None => Ok(()),
-            Some(_) => self.read(<()>::deserialize),
+            // It has one spelling: its name.
+            Some(_) => self.read(|_| Err(Fault::new(Code::Shape, "this variant has no content"))),
         }
     }
 
@@ -259,7 +279,21 @@ impl<'de> Deserialize<'de> for Value<'static> {
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::of(&Value::deserialize(deserializer)?).map_err(de::Error::custom)
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Raw;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+            /// The canonical text itself, from a reader that knows what is asked.
+            fn visit_byte_buf<E: de::Error>(self, canonical: Vec<u8>) -> Result<Raw, E> {
+                String::from_utf8(canonical).map(Raw::trusted).map_err(E::custom)
+            }
+            fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Raw, D::Error> {
+                Raw::of(&Value::deserialize(inner)?).map_err(de::Error::custom)
+            }
+        }
+        deserializer.deserialize_newtype_struct(RAW, Text)
     }
 }
 

@@ -44,6 +44,12 @@ impl<'a> Lexer<'a> {
         self.at
     }
 
+    /// Where the next value begins.
+    pub(crate) fn value_at(&mut self) -> usize {
+        self.skip_blanks();
+        self.at
+    }
+
     /// The text from `start` to here.
     pub(crate) fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.at).unwrap_or_default()
@@ -325,7 +331,7 @@ fn integral(token: &str, digits: usize) -> Result<Numeral<'_>, Fault> {
 /// `hit` the top bit says whether that byte of the word is one of the three; bits above the first may be wrong, so
 /// only the first is used.
 #[inline]
-fn plain_run(bytes: &[u8]) -> usize {
+pub(crate) fn plain_run(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (words, tail) = bytes.as_chunks::<8>();
     let mut run = 0;

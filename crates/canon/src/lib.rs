@@ -11,6 +11,7 @@ mod order;
 mod raw;
 mod read;
 mod ser;
+mod stream;
 mod write;
 
 pub use de::{from_slice, from_value};

@@ -35,6 +35,11 @@ impl Raw {
         parse(self.as_bytes()).unwrap_or(Value::Null)
     }
 
+    /// Text that is canonical and can be read again.
+    pub(crate) fn trusted(canonical: String) -> Self {
+        Self(canonical.into_boxed_str())
+    }
+
     fn reread(canonical: Vec<u8>) -> Result<Self, Error> {
         parse(&canonical)?;
         // INVARIANT: what was parsed is UTF-8.

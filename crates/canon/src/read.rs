@@ -188,7 +188,7 @@ impl<'a> Object<'a> {
     }
 }
 
-fn value<'a>(lexer: &mut Lexer<'a>) -> Result<Value<'a>, Fault> {
+pub(crate) fn value<'a>(lexer: &mut Lexer<'a>) -> Result<Value<'a>, Fault> {
     Ok(match lexer.start()? {
         Start::String => Value::String(lexer.string()?),
         Start::Number => Value::Number(Number(Cow::Borrowed(lexer.number()?.token))),

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// reader would refuse: keys that are not text, floats that are not finite, integers beyond 2^53 - 1, duplicate keys,
 /// more than [`MAX_DEPTH`] levels. Whole floats beyond 2^53 - 1 are written, see [`crate::canonicalize`].
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
-    let mut writer = Writer::default();
+    let mut writer = Writer { out: Vec::with_capacity(512), members: Members::default(), depth: 0 };
     value.serialize(&mut writer)?;
     Ok(writer.out)
 }
@@ -38,7 +38,6 @@ impl Serialize for Raw {
     }
 }
 
-#[derive(Default)]
 struct Writer {
     out: Vec<u8>,
     members: Members<'static>,
@@ -63,7 +62,8 @@ impl Writer {
     fn integer(&mut self, value: impl TryInto<i64>) -> Result<(), Fault> {
         match value.try_into() {
             Ok(value) if value.unsigned_abs() <= MAX_INTEGER => {
-                self.out.extend_from_slice(value.to_string().as_bytes());
+                // INVARIANT: a Vec takes every byte.
+                let _ = std::io::Write::write_fmt(&mut self.out, format_args!("{value}"));
                 Ok(())
             }
             _ => Err(out_of_range()),
@@ -171,6 +171,12 @@ impl<'w> Serializer for &'w mut Writer {
         write::string(&mut self.out, value);
         Ok(())
     }
+    fn collect_str<T: std::fmt::Display + ?Sized>(self, value: &T) -> Result<(), Fault> {
+        self.out.push(b'"');
+        let written = std::fmt::Write::write_fmt(&mut Escaped(&mut self.out), format_args!("{value}"));
+        self.out.push(b'"');
+        written.map_err(|_| Fault::new(Code::Shape, "a value has no text"))
+    }
     /// As an array of numbers.
     fn serialize_bytes(self, value: &[u8]) -> Result<(), Fault> {
         self.collect_seq(value)
@@ -242,6 +248,16 @@ impl<'w> Serializer for &'w mut Writer {
         _len: usize,
     ) -> Result<Fields<'w>, Fault> {
         self.fields(Some(variant))
+    }
+}
+
+/// Text that is written piece by piece.
+struct Escaped<'w>(&'w mut Vec<u8>);
+
+impl std::fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, piece: &str) -> std::fmt::Result {
+        write::escaped(self.0, piece);
+        Ok(())
     }
 }
 

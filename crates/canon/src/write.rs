@@ -1,6 +1,6 @@
 use crate::Error;
 use crate::error::Fault;
-use crate::lex::{Lexer, Numeral, Start};
+use crate::lex::{Lexer, Numeral, Start, plain_run};
 use crate::order::Members;
 use std::borrow::Cow;
 
@@ -9,23 +9,29 @@ use std::borrow::Cow;
 /// The form of a float that happens to be whole and beyond 2^53 - 1 (`1e20`) is an integer token which the reader
 /// refuses: such a form can be hashed but not read again. [`crate::Raw`] refuses it.
 pub fn canonicalize(bytes: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut writer = Writer {
-        lexer: Lexer::new(bytes)?,
-        out: Vec::with_capacity(bytes.len()),
-        members: Members::default(),
-    };
+    let mut lexer = Lexer::new(bytes)?;
+    let mut writer =
+        Writer { lexer: &mut lexer, out: Vec::with_capacity(bytes.len()), members: Members::default() };
     writer.value()?;
-    writer.lexer.end()?;
+    let out = writer.out;
+    lexer.end()?;
+    Ok(out)
+}
+
+/// The canonical form of the next value of a text.
+pub(crate) fn value(lexer: &mut Lexer<'_>) -> Result<Vec<u8>, Fault> {
+    let mut writer = Writer { lexer, out: Vec::with_capacity(512), members: Members::default() };
+    writer.value()?;
     Ok(writer.out)
 }
 
-struct Writer<'a> {
-    lexer: Lexer<'a>,
+struct Writer<'l, 'a> {
+    lexer: &'l mut Lexer<'a>,
     out: Vec<u8>,
     members: Members<'a>,
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     fn value(&mut self) -> Result<(), Fault> {
         match self.lexer.start()? {
             Start::String => {
@@ -109,9 +115,20 @@ pub(crate) fn float(out: &mut Vec<u8>, value: f64) {
 
 /// Writes a string, escaping only what must be (RFC 8785, 3.2.2.2).
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
-    for &byte in text.as_bytes() {
+    escaped(out, text);
+    out.push(b'"');
+}
+
+/// The inside of a string.
+pub(crate) fn escaped(out: &mut Vec<u8>, text: &str) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, after) = rest.split_at_checked(plain_run(rest)).unwrap_or((rest, &[]));
+        out.extend_from_slice(plain);
+        let Some((&byte, after)) = after.split_first() else { return };
+        rest = after;
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
@@ -120,14 +137,12 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
             0x0a => out.extend_from_slice(b"\\n"),
             0x0c => out.extend_from_slice(b"\\f"),
             0x0d => out.extend_from_slice(b"\\r"),
-            0..0x20 => {
+            _ => {
                 out.extend_from_slice(b"\\u00");
                 out.extend([byte >> 4, byte & 15].iter().filter_map(|&digit| HEX.get(usize::from(digit))));
             }
-            _ => out.push(byte),
         }
     }
-    out.push(b'"');
 }
 
 fn quoted(out: &mut Vec<u8>, plain: &str) {

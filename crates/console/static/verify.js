@@ -17,6 +17,13 @@ const FACTS = {
   log_origin: 'Name of that log',
   log_size: 'Entries in that log at the time',
   witnesses: 'Witnesses of that log',
+  mandate: 'Mandate and version',
+  authorizations: 'Payments authorized in this log',
+  receipt: 'Hash of the receipt, made again from the log',
+  settlement: 'Transaction that settled it',
+  transaction: 'The transaction in this file',
+  run: 'Run',
+  brief: 'Hash of the brief',
 };
 
 const place = document.querySelector('[data-verdict]');
@@ -108,6 +115,10 @@ function meaning(report) {
 /** @param {string | null} name */
 function kind(name) {
   if (!name) return undefined;
+  if (name === 'mandate_log') return 'Everything done under a mandate';
+  if (name === 'run_log') return 'A run of an agent under a mandate';
+  if (name === 'receipt') return 'A receipt of a mandate, with the log it comes from';
+  if (name === 'mandate_brief') return 'A brief that an approver was shown';
   if (name.includes('bundle')) return 'A room, from its first entry to its last';
   if (name.includes('brief')) return 'A brief';
   if (name.includes('export')) return 'A record';

@@ -130,7 +130,8 @@ pub async fn anchor(app: &server::App, anchored: &[Anchored], data: &Path) -> Re
     for each in anchored {
         let path = data.join(&each.file);
         let shown = path.display().to_string();
-        let document = std::fs::read(&path).map_err(|error| Failure::unusable(format!("{shown}: {error}")))?;
+        let document =
+            std::fs::read(&path).map_err(|error| Failure::unusable(format!("{shown}: {error}")))?;
         app.anchor_mandate(&document, each.vault.clone(), each.vault_name.clone())
             .await
             .map_err(|refused| Failure::unusable(format!("{shown}: {}: {}", refused.code, refused.text)))?;

@@ -2,7 +2,6 @@
 
 use crate::text::{KeyHash, TextError, spelled};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -201,16 +200,30 @@ fn expanded(prefix: &str) -> u32 {
 }
 
 fn polymod(check: u32, value: u8) -> u32 {
-    let top = check >> 25;
-    let mut next = ((check & 0x1ff_ffff) << 5) ^ u32::from(value);
-    for (bit, generator) in
-        [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3].into_iter().enumerate()
-    {
-        if (top >> bit) & 1 == 1 {
-            next ^= generator;
+    // INVARIANT: 30 bits less 25 leave five, and the table has 32 rows.
+    let row = usize::try_from((check >> 25) & 31).unwrap_or(0);
+    ((check & 0x1ff_ffff) << 5) ^ u32::from(value) ^ FEEDBACK.get(row).copied().unwrap_or(0)
+}
+
+/// What the five bits that leave put back, for each of their 32 values.
+const FEEDBACK: [u32; 32] = feedback();
+
+#[expect(clippy::indexing_slicing, reason = "evaluated when compiled")]
+const fn feedback() -> [u32; 32] {
+    const GENERATORS: [u32; 5] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3];
+    let mut table = [0; 32];
+    let mut row = 0;
+    while row < 32 {
+        let mut bit = 0;
+        while bit < 5 {
+            if (row >> bit) & 1 == 1 {
+                table[row] ^= GENERATORS[bit];
+            }
+            bit += 1;
         }
+        row += 1;
     }
-    next
+    table
 }
 
 #[cfg(test)]

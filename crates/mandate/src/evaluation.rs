@@ -62,8 +62,8 @@ impl Evaluation {
         self.outcome = Outcome::Deny;
         self.reason = Some(reason);
         self.delayed_until_ms = None;
-        let facts = self.checks.iter().position(|row| row.kind == "verified_facts");
-        if let Some(row) = self.checks.get_mut(facts.unwrap_or(0)) {
+        let facts = facts_row(&self.checks);
+        if let Some(row) = self.checks.get_mut(facts) {
             row.detail = detail;
             row.reason = Some(reason);
             row.result = Checked::Fail;
@@ -78,6 +78,11 @@ impl Evaluation {
                 .iter()
                 .any(|row| row.result == Checked::Fail && row.detail.get("report_hash").is_some())
     }
+}
+
+/// The row that shows why something was overruled.
+pub(crate) fn facts_row(rows: &[Row]) -> usize {
+    rows.iter().position(|row| row.kind == "verified_facts").unwrap_or(0)
 }
 
 /// Who must sign, and because of which constraint.

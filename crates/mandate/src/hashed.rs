@@ -31,6 +31,15 @@ impl<T: Serialize + for<'de> Deserialize<'de>> Hashed<T> {
     pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
         Ok(Self::of(canon::from_slice(bytes)?)?)
     }
+
+    /// Reads canonical bytes, and no other spelling.
+    pub(crate) fn read_canonical(bytes: &[u8]) -> Result<Self, Refusal> {
+        let document: T = canon::from_slice(bytes)?;
+        if canon::to_vec(&document)? != bytes {
+            return Err(Refusal::BadValue { place: String::new() });
+        }
+        Ok(Self { document, hash: Digest::of(bytes) })
+    }
 }
 
 impl<T> Deref for Hashed<T> {

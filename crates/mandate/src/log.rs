@@ -361,6 +361,16 @@ impl Event {
         Ok(Entry { seq, prev: prev.hash, hash: link(&prev.hash, &bytes), bytes, payload: None })
     }
 
+    /// The entry with this body, and the number in it, if the body is spelled as we write it.
+    pub(crate) fn read(bytes: &[u8]) -> Option<(Self, u64)> {
+        let body: Body = canon::from_slice(bytes).ok()?;
+        if canon::to_vec(&body).ok()? != bytes {
+            return None;
+        }
+        let Body { action_id, created_at: at, fact, run_id, seq } = body;
+        Some((Self { run_id, action_id, at, fact }, seq))
+    }
+
     /// Reads an entry at its place. Refuses a number, link or hash that the rule does not give, and every spelling of the
     /// body but the one we write.
     pub fn open(entry: &Entry, prev: Head) -> Result<Self, Fault> {

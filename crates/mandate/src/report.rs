@@ -2,7 +2,7 @@
 
 use crate::action::HashedAction;
 use crate::reason::Reason;
-use crate::text::{Text, Units};
+use crate::text::{Text, Units, nullable};
 use crate::time::Millis;
 use crate::{Hashed, Refusal};
 use canon::{Digest, Raw};
@@ -16,13 +16,18 @@ pub struct Report {
     pub facts: Facts,
     pub invoice_hash: Digest,
     pub invoice_id: Text<1, 64>,
+    #[serde(deserialize_with = "nullable")]
     pub reason: Option<Reason>,
     pub result: Verified,
     pub schema: ReportSchema,
+    #[serde(deserialize_with = "nullable")]
     pub status: Option<Text<0, 32>>,
     pub trigger_id: Text<1, 64>,
+    #[serde(deserialize_with = "nullable")]
     pub verified_amount: Option<Units>,
+    #[serde(deserialize_with = "nullable")]
     pub verified_currency: Option<Text<0, 8>>,
+    #[serde(deserialize_with = "nullable")]
     pub verified_recipient: Option<Text<0, 200>>,
 }
 
@@ -69,7 +74,10 @@ impl Facts {
 impl Report {
     /// Reads a report. Beyond its shape: the reason is null exactly where the result is VERIFIED, and is one of the six.
     pub fn read(bytes: &[u8]) -> Result<Hashed<Self>, Refusal> {
-        let report: Hashed<Self> = Hashed::read(bytes)?;
+        Self::consistent(Hashed::read(bytes)?)
+    }
+
+    fn consistent(report: Hashed<Self>) -> Result<Hashed<Self>, Refusal> {
         let good = match (report.result, report.reason) {
             (Verified::Verified, None) => true,
             (Verified::Mismatch, Some(reason)) => reason.is_fact(),
@@ -97,7 +105,7 @@ impl Evidence {
     /// The report, if it is one that this action can be judged by now (spec 1.6): well formed, about this action, the one
     /// its hash names, and fresh. Anything else is as if there were none.
     pub fn usable(&self, action: &HashedAction, now: Millis) -> Option<Hashed<Report>> {
-        let report = Report::read(self.report.as_bytes()).ok()?;
+        let report = Hashed::read_canonical(self.report.as_bytes()).and_then(Report::consistent).ok()?;
         let about = report.action_hash == action.hash() && report.hash() == self.report_hash;
         let fresh = now.since(self.block_time_ms) <= OLDEST_MS && self.block_time_ms.since(now) <= AHEAD_MS;
         (about && fresh).then_some(report)

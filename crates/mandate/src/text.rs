@@ -1,7 +1,6 @@
 //! The primitive types (spec 1.1). Each has one spelling: what is read is written back as it was.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -275,6 +274,26 @@ impl<const MIN: usize, const MAX: usize> fmt::Display for Text<MIN, MAX> {
     }
 }
 
+/// Reads a text as what it spells, without a copy of it.
+pub(crate) fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr,
+    T::Err: fmt::Display,
+    D: Deserializer<'de>,
+{
+    struct Spelled<T>(std::marker::PhantomData<T>);
+    impl<T: FromStr<Err: fmt::Display>> serde::de::Visitor<'_> for Spelled<T> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_str(Spelled(std::marker::PhantomData))
+}
+
 macro_rules! spelled {
     ($([$($generic:tt)*] $name:ty),* $(,)?) => {$(
         impl<$($generic)*> fmt::Debug for $name {
@@ -289,8 +308,7 @@ macro_rules! spelled {
         }
         impl<'de, $($generic)*> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = Cow::<'de, str>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                $crate::text::parsed(deserializer)
             }
         }
     )*};
@@ -307,6 +325,13 @@ pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
+}
+
+/// Reads a member that must be there, and may be null.
+pub(crate) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 /// An unsigned number of a JSON integer token, at most `max`; for small counts whose limits the spec gives.

@@ -2,7 +2,6 @@
 
 use crate::text::{TextError, spelled};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,7 +1,7 @@
 //! A ledger export: lines are checked in blocks by as many threads as there are cores, then joined in order.
 
 use crate::report::{Check, Stop};
-use crate::{MAX_LINE, Report, Trust, log};
+use crate::{MAX_LINE, Report, Trust, log, mandate};
 use canon::Digest;
 use ledger::export::{Header, Line, Rule, TYPE};
 use std::collections::BTreeMap;
@@ -31,6 +31,11 @@ pub(crate) fn check(
     report.fact("stream", &header.stream);
     report.fact("entries", head.n);
     report.fact("head", head.hash);
+    if header.stream.kind() == mandate::KIND {
+        mandate::lines(&header, reader, report)?;
+        log::head(&header.stream, head, &header.key, trust)?;
+        return log::check(header.log.as_ref(), &header.stream, head, &header.key, trust, report);
+    }
     let end = chain(header.rule, reader)?;
     if end.seq < head.n {
         let place = format!("entry {}", end.seq + 1);
@@ -168,7 +173,7 @@ fn stretch(rule: Rule, block: &Block) -> Stretch {
     stretch
 }
 
-/// One line: its form, its number, its link, its hash, its body. Gives the hash.
+/// One line: its form, its number, its link, its hash, its body, the number in it. Gives the hash.
 fn entry(
     rule: Rule,
     line: &[u8],
@@ -176,6 +181,25 @@ fn entry(
     before: Option<Digest>,
     first: &mut Option<Digest>,
 ) -> Check<Digest> {
+    let read = bare(rule, line, seq, before, first)?;
+    if read.inner_number() != Some(seq) {
+        return Err(Stop::refused(
+            "bad_number",
+            format!("entry {seq}"),
+            "the number inside the entry is another",
+        ));
+    }
+    Ok(read.hash)
+}
+
+/// A line whose form, number, link, hash and spelling are right.
+pub(crate) fn bare<'l>(
+    rule: Rule,
+    line: &'l [u8],
+    seq: u64,
+    before: Option<Digest>,
+    first: &mut Option<Digest>,
+) -> Check<Line<'l>> {
     let refused = |code, detail| Err(Stop::refused(code, format!("entry {seq}"), detail));
     if line.len() > MAX_LINE {
         return refused("line_too_long", "a line is longer than 1 MiB");
@@ -195,16 +219,10 @@ fn entry(
         return refused("bad_hash", "the hash is not that of the entry after its predecessor");
     }
     match canon::canonicalize(read.body) {
-        Err(_) => return refused("bad_body", "the entry is not strict JSON"),
-        Ok(canonical) if canonical != read.body => {
-            return refused("not_canonical", "the entry is not canonical");
-        }
-        Ok(_) => {}
+        Err(_) => refused("bad_body", "the entry is not strict JSON"),
+        Ok(canonical) if canonical != read.body => refused("not_canonical", "the entry is not canonical"),
+        Ok(_) => Ok(read),
     }
-    if read.inner_number() != Some(seq) {
-        return refused("bad_number", "the number inside the entry is another");
-    }
-    Ok(read.hash)
 }
 
 fn bad_prev(seq: u64) -> Stop {

@@ -6,6 +6,7 @@
 mod checkpoint;
 mod export;
 mod log;
+mod mandate;
 mod report;
 mod room;
 mod trust;
@@ -35,7 +36,8 @@ fn run(reader: &mut impl BufRead, trust: Option<&Trust>, report: &mut Report) ->
     let mut first = Vec::new();
     take(reader, MAX_LINE, b'\n', &mut first)?;
     if let Some(header) = export::header(&first) {
-        report.kind = Some(Kind::LedgerExport);
+        let mandate = header.as_ref().is_ok_and(|header| header.stream.kind() == mandate::KIND);
+        report.kind = Some(if mandate { Kind::MandateLog } else { Kind::LedgerExport });
         return export::check(header, reader, trust, report);
     }
     let limit = u64::try_from(MAX_FILE + 1).unwrap_or(u64::MAX);
@@ -61,6 +63,7 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
             report.kind = Some(Kind::Brief);
             room::check_brief(value, trust, report)
         }
+        Some(mandate::TYPE) => mandate::check(value, bytes, trust, report),
         _ => Err(Stop::unusable("unknown_kind", "/type", "no proof this verifier knows")),
     }
 }

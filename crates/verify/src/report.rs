@@ -14,6 +14,14 @@ pub enum Kind {
     LedgerExport,
     /// A C2SP checkpoint of a log.
     Checkpoint,
+    /// What was done under a mandate, whole: as an export, or as a proof without a claim.
+    MandateLog,
+    /// A run of a mandate's log, with its closing and its anchor.
+    RunLog,
+    /// A mandate's receipt, with the log that gives it.
+    Receipt,
+    /// A brief that an approver was shown, with the log that shows it.
+    MandateBrief,
 }
 
 /// The answer, and the exit code that says it (D9).

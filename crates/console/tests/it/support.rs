@@ -66,6 +66,7 @@ impl Site {
             signer,
             log: None,
             fetch: fetch::Client::new(fetch::Policy::default()).unwrap(),
+            mandates: None,
             notifier: Arc::new(Silent),
         })
         .unwrap();

@@ -69,6 +69,37 @@ fn hashes_evaluations_and_authorizations() {
     assert_eq!(message["message_hex"].as_str().unwrap().len(), 2 * 269);
 }
 
+/// Cases 1 to 32 of the conformance list, from the files a stranger has.
+#[test]
+fn the_engines_cases() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let lines = include_str!("../../../../vectors/claudia/engine.jsonl").lines();
+    let mut count = 0;
+    for line in lines {
+        let case: serde_json::Value = serde_json::from_str(line).unwrap();
+        for (name, member) in
+            [("m.json", "mandate"), ("a.json", "action"), ("s.json", "state"), ("r.json", "evidence")]
+        {
+            std::fs::write(at.join(name), case[member].to_string()).unwrap();
+        }
+        let now = case["now"].to_string();
+        let mut arguments = vec!["mandate", "evaluate", "--mandate", "m.json", "--action", "a.json"];
+        arguments.extend(["--state", "s.json", "--now", &now]);
+        if case["evidence"].is_object() {
+            arguments.extend(["--report", "r.json"]);
+        }
+        if let Some(signature) = case["signature"].as_str() {
+            arguments.extend(["--signature", signature]);
+        }
+        let done = run(at, &arguments);
+        let expected = canon::canonicalize(case["evaluation"].to_string().as_bytes()).unwrap();
+        assert_eq!(out(&done).trim_end().as_bytes(), expected, "case {}: {}", case["n"], err(&done));
+        count += 1;
+    }
+    assert!(count > 35);
+}
+
 #[test]
 fn what_is_no_document_is_of_no_use() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,12 +2,12 @@
 //! and nothing that was said when the agent asked is trusted.
 
 use super::Draft;
-use super::checking::engine_key;
+use super::checking::{engine_key, verified};
 use crate::command::{self, Drafted, Observed, Reply, Verification};
 use crate::engine::{Inputs, Judged, Proposal};
 use crate::evaluation::Details;
 use crate::issue::{self, Consent, Unissued};
-use crate::log::{ApprovalId, Approved, Declined, Fact, Issued, Layer, Phase, VerificationCompleted};
+use crate::log::{ApprovalId, Approved, Declined, Fact, Issued, Layer, Phase};
 use crate::proof::{ApproveBody, Approvers, DeclineBody, Question, VetoBody};
 use crate::reason::Reason;
 use crate::snapshot::Snapshot;
@@ -125,7 +125,7 @@ pub(super) fn approve(draft: &mut Draft<'_>, command: &command::Approve) -> Resu
         Err(unissued) => return Err(Refusal::Unissued(unissued)),
     }
     let record = fields.sign(command.engine.0.as_ref())?;
-    report(draft, &approval, &judged, &command.verification);
+    verified(draft, &command.verification);
     draft.record(&judged, snapshot, Phase::Approval);
     draft.push(Fact::AuthorizationIssued(Box::new(Issued {
         approval_id: Some(approval.id()),
@@ -257,7 +257,7 @@ fn over(
         _ => {}
     }
     let reason = judged.evaluation.reason;
-    report(draft, approval, &judged, verification);
+    verified(draft, verification);
     draft.record(&judged, snapshot.clone(), Phase::Approval);
     if let Some(reason) = reason {
         draft.push(Fact::ActionDenied { layer: Layer::Engine, reason });
@@ -266,22 +266,6 @@ fn over(
     draft.clear(approval);
     super::settling::ask_for_bond(draft, &approval.id());
     Ok(Some(Reply::Closed { reason, evaluation: Some(Box::new(judged.evaluation)) }))
-}
-
-/// Records the report that a judgement rests on, where it is not the one the brief shows.
-fn report(draft: &mut Draft<'_>, approval: &Approval, judged: &Judged, verification: &Verification) {
-    let shown = approval.brief.as_ref().and_then(|brief| brief.verified.as_ref());
-    let shown = shown.map(|verified| verified.report_hash);
-    let used = judged.report.as_ref().map(crate::Hashed::hash);
-    if let Verification::Reported { evidence, registry_tx } = verification
-        && used.is_some()
-        && used != shown
-    {
-        draft.push(Fact::CREVerificationCompleted(Box::new(VerificationCompleted {
-            evidence: evidence.clone(),
-            sepolia_tx: registry_tx.clone(),
-        })));
-    }
 }
 
 fn known(draft: &Draft<'_>, id: &ApprovalId) -> Result<Arc<Approval>, Refusal> {

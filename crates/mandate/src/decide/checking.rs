@@ -61,11 +61,11 @@ pub(super) fn log(draft: &mut Draft<'_>, case: &Case<'_>) {
     if run.is_none() {
         start(draft, check);
     }
-    // The second half of a check that waited for its facts.
-    let same = draft.state.proposed.as_ref().is_some_and(|(action, signature)| {
-        Some(action.hash()) == hash && *signature == check.agent_signature
-    });
-    let resumed = same && run.is_some_and(|run| run.verifying.is_some() && run.verifying == hash);
+    // The second half of a check that waited for its facts: the same proposal, under the same signature.
+    let resumed = run.is_some_and(|run| run.verifying.is_some() && run.verifying == hash)
+        && draft.state.proposed.as_ref().is_some_and(|(action, signature)| {
+            Some(action.hash()) == hash && *signature == check.agent_signature
+        });
     if !resumed {
         draft.push(Fact::ActionProposed(Box::new(ActionProposed {
             action: case.judged.action.clone(),
@@ -74,13 +74,18 @@ pub(super) fn log(draft: &mut Draft<'_>, case: &Case<'_>) {
             signature_form: case.judged.form,
         })));
     }
-    if let Verification::Reported { evidence, registry_tx } = &check.verification {
+    verified(draft, &check.verification);
+    draft.record(&case.judged, case.snapshot.clone(), Phase::Check);
+}
+
+/// Records the report that the next judgement is made with.
+pub(super) fn verified(draft: &mut Draft<'_>, verification: &Verification) {
+    if let Verification::Reported { evidence, registry_tx } = verification {
         draft.push(Fact::CREVerificationCompleted(Box::new(VerificationCompleted {
             evidence: evidence.clone(),
             sepolia_tx: registry_tx.clone(),
         })));
     }
-    draft.record(&case.judged, case.snapshot.clone(), Phase::Check);
 }
 
 /// Records a denial, after the judgement.

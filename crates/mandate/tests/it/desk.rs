@@ -15,7 +15,7 @@ use mandate::log::{DeclineReason, Event, Fact};
 use mandate::price::{BondDatum, Locked, OutRef, Price, Tariff};
 use mandate::proof::{ApproveBody, DeclineBody, Question, Signed};
 use mandate::text::{Hex, KeyHash, TxHash, Units};
-use mandate::{Authority, Hashed, HashedAction, Mandate, Millis, Refusal, State, Status};
+use mandate::{Authority, Hashed, HashedAction, Mandate, Millis, Refusal, Replay, State, Status};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -39,6 +39,8 @@ pub struct Desk {
     pub chain: Vault,
     pub anchor_status: Status,
     pub approvers: Vec<KeyHash>,
+    /// A stranger who reads along.
+    pub replay: Replay,
     /// The report's age is kept fresh by making one for each check.
     pub verified: bool,
 }
@@ -93,6 +95,7 @@ impl Desk {
             chain: Vault { balance: 500_000_000, day: NOW / Millis::DAY, spent: 0, last_nonce: 0 },
             anchor_status: Status::Active,
             verified: true,
+            replay: Replay::default(),
         };
         desk.run(&Command::Anchor(Box::new(desk.anchor()))).unwrap();
         desk
@@ -125,6 +128,7 @@ impl Desk {
             let opened = Authority::open(&entry, prev).unwrap();
             let at = Head { seq: entry.seq, hash: entry.hash };
             Authority::evolve(&mut self.state, &opened, at);
+            self.replay.read(&entry).unwrap();
             self.entries.push(entry);
         }
         self.effects.extend(decision.effects);

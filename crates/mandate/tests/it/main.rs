@@ -7,11 +7,13 @@
 )]
 
 mod authorizing;
+mod cases;
 mod desk;
 mod engine;
 mod fixture;
 mod properties;
 mod receipts;
+mod schemas;
 mod shapes;
 mod stream;
 mod vectors;

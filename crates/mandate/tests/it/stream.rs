@@ -45,6 +45,21 @@ fn an_allowed_action_is_authorized_once() {
 }
 
 #[test]
+fn facts_that_were_asked_for_unsigned_do_not_finish_a_signed_check() {
+    let mut desk = Desk::new();
+    desk.verified = false;
+    let one = action("one", 1800);
+    let mut unsigned = desk.command(&one);
+    unsigned.agent_signature = None;
+    assert_eq!(desk.send(unsigned).unwrap().next, Next::Verify);
+    desk.verified = true;
+    let id = desk.ask(&one);
+    // The log has what was signed, so a person can approve it.
+    assert!(desk.state.approval(&id.parse().unwrap()).unwrap().agent_signature.is_some());
+    assert!(matches!(desk.approve(&id), Ok(Reply::Approved { authorization: Some(_), .. })));
+}
+
+#[test]
 fn it_is_released_when_that_is_asked() {
     let mut desk = Desk::new();
     let one = action("one", 842);

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use keys::Jwk;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// A checkpoint older than this, while entries wait for it, is not fresh.
@@ -126,7 +127,10 @@ pub(crate) async fn about(State(app): State<App>) -> Json<About> {
 #[utoipa::path(get, path = "/schemas/{name}", tag = "server", params(("name" = String, Path)),
     responses((status = 200, body = Object, content_type = "application/schema+json"), (status = 404, body = crate::problem::Problem)))]
 pub(crate) async fn schema(Path(name): Path<String>) -> Result<Response, Error> {
-    let (_, text) = pxp::schemas().into_iter().find(|(file, _)| *file == name).ok_or(Error::Missing)?;
+    let ours = pxp::schemas().into_iter().map(|(file, text)| (file, Cow::Owned(text)));
+    let theirs = mandate::schemas().map(|(file, text)| (file, Cow::Borrowed(text)));
+    let (_, text) = ours.chain(theirs).find(|(file, _)| *file == name).ok_or(Error::Missing)?;
+    let text = text.into_owned();
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/schema+json")),
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),

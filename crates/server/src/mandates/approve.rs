@@ -4,7 +4,7 @@
 use super::kept::Shelf;
 use super::settle::{BondTx, Unbuilt};
 use super::who::Who;
-use super::{Known, Refused, ChainError, bug, unexpected};
+use super::{ChainError, Known, Refused, bug, unexpected};
 use crate::App;
 use ::http::StatusCode;
 use approvals::{Decided, Evidence, Statement};
@@ -13,16 +13,14 @@ use env::Timestamp;
 use keys::PublicKey;
 use mandate::authorization::{AuthorizationDigest, Fields, Record};
 use mandate::brief::Brief;
-use mandate::command::{
-    Approve, Decline, Draft, Drafted, Execution, Observed, Owed, Reply, Verification,
-};
+use mandate::command::{Approve, Decline, Draft, Drafted, Execution, Observed, Owed, Reply, Verification};
 use mandate::log::{ApprovalId, DeclineReason, RunId};
 use mandate::price::{Bond, BondStatus, OutRef};
 use mandate::proof::{ApproveBody, DeclineBody, Question, Signed};
+use mandate::rule::Kind;
 use mandate::state::{Approval, ApprovalStatus, Authorization, AuthorizationStatus};
 use mandate::text::{Ed25519Key, Id, KeyHash, Text, TxHash};
 use mandate::{Action, Command, Evaluation, Hashed, HashedAction, Refusal};
-use mandate::rule::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -276,13 +274,15 @@ impl App {
         match (asked.authorization_digest, asked.signed) {
             (None, None) => {
                 let keys = keys_of(who).map_err(|_| unsigned())?;
-                let found = self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &keys)).await?;
+                let found =
+                    self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &keys)).await?;
                 value(serde_json::to_value(self.draft(found).await?))
             }
             (Some(digest), Some(signed)) => {
                 let key = key_of(&signed)?;
                 let hash = KeyHash::of_key(&key);
-                let found = self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &[hash])).await;
+                let found =
+                    self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &[hash])).await;
                 let found = found.map_err(not_theirs)?;
                 value(serde_json::to_value(self.approve_signed(found, digest, &key, signed).await?))
             }
@@ -329,12 +329,19 @@ impl App {
         signed: SignedBody,
     ) -> Result<Approved, Refused> {
         let brief_hash = approval.brief.as_ref().map(Hashed::hash).ok_or_else(not_pending)?;
-        let question =
-            Question { ask_id: approval.price.approval_id.as_str(), action_hash: approval.action.hash(), brief_hash };
+        let question = Question {
+            ask_id: approval.price.approval_id.as_str(),
+            action_hash: approval.action.hash(),
+            brief_hash,
+        };
         let body = ApproveBody { authorization_digest: digest };
         let statement = question.statement(Decided::Approve, &body, signed.nonce.as_str())?.hash();
-        let signed =
-            Signed { evidence: signed.evidence, key: PublicKey::Ed25519(*key), nonce: signed.nonce, statement };
+        let signed = Signed {
+            evidence: signed.evidence,
+            key: PublicKey::Ed25519(*key),
+            nonce: signed.nonce,
+            statement,
+        };
         let verification = match approval.status {
             // What was given is given: nothing is verified for it again.
             ApprovalStatus::Authorized => Verification::NotTried,
@@ -424,7 +431,8 @@ impl App {
         };
         let name = tx_hash.to_string();
         let used = self.kept::<String>(Shelf::Witnessed, &name).await?.is_some();
-        if used || held.status != AuthorizationStatus::Issued || approval.status != ApprovalStatus::Authorized {
+        if used || held.status != AuthorizationStatus::Issued || approval.status != ApprovalStatus::Authorized
+        {
             return Err(conflict("authorization_used", "this release was signed before"));
         }
         if self.millis()? >= held.record.fields.valid_until {
@@ -619,8 +627,11 @@ fn item_of(known: &Known, approval: &Approval) -> Item {
 
 fn decline_statement(approval: &Approval, body: &DeclineBody, nonce: &str) -> Result<Statement, Refused> {
     let brief_hash = approval.brief.as_ref().map(Hashed::hash).ok_or_else(not_pending)?;
-    let question =
-        Question { ask_id: approval.price.approval_id.as_str(), action_hash: approval.action.hash(), brief_hash };
+    let question = Question {
+        ask_id: approval.price.approval_id.as_str(),
+        action_hash: approval.action.hash(),
+        brief_hash,
+    };
     Ok(question.statement(Decided::Decline, body, nonce)?)
 }
 
@@ -629,7 +640,9 @@ fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
     let keys = who.keys();
     match (who, keys.is_empty()) {
         (Who::Nobody, _) => Err(Refused::nobody()),
-        (_, true) => Err(Refused::forbidden("not_the_approver", "only an approver reads what waits for them")),
+        (_, true) => {
+            Err(Refused::forbidden("not_the_approver", "only an approver reads what waits for them"))
+        }
         (_, false) => Ok(keys),
     }
 }
@@ -681,7 +694,11 @@ pub(crate) fn bad_decline() -> Refused {
 }
 
 fn not_pending() -> Refused {
-    Refused::new(StatusCode::CONFLICT, "approval_not_pending", "nobody has been asked yet: its bond is not locked")
+    Refused::new(
+        StatusCode::CONFLICT,
+        "approval_not_pending",
+        "nobody has been asked yet: its bond is not locked",
+    )
 }
 
 /// It may not be approved any more.

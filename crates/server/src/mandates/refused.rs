@@ -23,11 +23,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    pub fn new(
-        status: StatusCode,
-        code: impl Into<Cow<'static, str>>,
-        text: impl Into<String>,
-    ) -> Self {
+    pub fn new(status: StatusCode, code: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
         let (code, text) = (code.into(), text.into());
         Self { status, code, text, place: None, retry_after: None, more: Map::new() }
     }

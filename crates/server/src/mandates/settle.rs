@@ -4,18 +4,18 @@
 //! A call that fails clean is made again, one whose answer is lost is looked up first, one that is refused is on record.
 
 use super::kept::Shelf;
-use super::rail::{Release, ChainError};
+use super::rail::{ChainError, Release};
 use super::{Known, Refused, bug, unknown};
 use crate::App;
 use env::Duration;
 use ledger::{Effect, StreamId};
-use mandate::{Command, Millis};
 use mandate::authorization::AuthorizationDigest;
 use mandate::command::{BondSpent, Execution, Owed};
 use mandate::log::{ApprovalId, LogHead};
 use mandate::price::BondStatus;
 use mandate::state::{Approval, Authorization, AuthorizationStatus, GRACE_MS};
 use mandate::text::{Text, TxHash};
+use mandate::{Command, Millis};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -200,7 +200,9 @@ impl App {
                 }
             },
             // The transaction has ended, its authorization has not.
-            Err(ChainError::Rejected { invariant, .. }) if !needs_person && invariant.as_deref() == Some(EXPIRED) => {
+            Err(ChainError::Rejected { invariant, .. })
+                if !needs_person && invariant.as_deref() == Some(EXPIRED) =>
+            {
                 Ok(Step::Rebuild)
             }
             Err(ChainError::Rejected { invariant, error }) => {
@@ -233,11 +235,8 @@ impl App {
         let built = self.mandates()?.setup.rail.release(&release).await.map_err(Unbuilt::Chain)?;
         let tx = ::hex::encode(&built.tx);
         self.keep(Shelf::Built, &built.tx_hash.to_string(), &tx, None).await?;
-        let what = Execution::Built {
-            tx_hash: built.tx_hash,
-            tx_body_cbor: ::hex::encode(&built.body),
-            log_head,
-        };
+        let what =
+            Execution::Built { tx_hash: built.tx_hash, tx_body_cbor: ::hex::encode(&built.body), log_head };
         self.execution(&known, &held.record.digest_hex, what).await?;
         Ok((tx, built.tx_hash))
     }
@@ -343,7 +342,9 @@ impl App {
         self.keep_bond_tx(stream, id, &tx).await?;
         match rail.submit(&built.tx).await {
             // Whether it landed shows now, or in a minute.
-            Ok(_) | Err(ChainError::Unknown(_) | ChainError::Contention(_)) => self.spent_by(&known, &approval).await,
+            Ok(_) | Err(ChainError::Unknown(_) | ChainError::Contention(_)) => {
+                self.spent_by(&known, &approval).await
+            }
             Err(trouble) => Err(trouble.into()),
         }
     }

@@ -161,8 +161,12 @@ async fn the_api_document_is_the_one_on_record() {
 #[tokio::test]
 async fn schemas_keys_and_health() {
     let server = Server::start().await;
-    for path in ["/spec/intent-card.schema.json", "/spec/envelope.schema.json", "/schemas/bundle.schema.json"]
-    {
+    for path in [
+        "/spec/intent-card.schema.json",
+        "/spec/envelope.schema.json",
+        "/schemas/bundle.schema.json",
+        "/schemas/receipt.schema.json",
+    ] {
         let schema = good(server.http.get(server.url(path)).send().await.unwrap()).await;
         assert!(schema["$id"].as_str().unwrap().starts_with("urn:countersign:schema:"), "{path}");
     }

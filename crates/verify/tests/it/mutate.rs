@@ -69,7 +69,7 @@ fn bundles(name: &str, play: &Play) -> Vec<(String, Value)> {
 }
 
 /// One leaf changed, one member or element lost, one member too many.
-fn change(value: &mut Value, dice: &mut Dice) -> String {
+pub fn change(value: &mut Value, dice: &mut Dice) -> String {
     let mut paths = Vec::new();
     walk(value, &mut Vec::new(), &mut paths);
     let path = paths[dice.below(paths.len())].clone();

@@ -1,0 +1,436 @@
+//! Reads a type straight from the text, with no tree between: the fast way of [`crate::from_slice`]. It accepts only what
+//! the tree would give as well. Whatever it refuses is read again by the tree, which knows the code and the place.
+
+use crate::de::{RAW, TOKEN};
+use crate::error::Fault;
+use crate::lex::{Lexer, Start};
+use crate::read;
+use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
+use serde::forward_to_deserialize_any;
+use std::borrow::Cow;
+use std::fmt;
+
+pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Option<T> {
+    let mut reader = Reader { lexer: Lexer::new(bytes).ok()?, started: None, names: Vec::new() };
+    let value = T::deserialize(&mut reader).ok()?;
+    reader.lexer.end().ok()?;
+    Some(value)
+}
+
+/// Something to ask the tree about.
+#[derive(Debug)]
+struct Missed;
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not read straight from the text")
+    }
+}
+
+impl std::error::Error for Missed {}
+
+impl de::Error for Missed {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Self
+    }
+    fn invalid_type(_: de::Unexpected<'_>, _: &dyn de::Expected) -> Self {
+        Self
+    }
+    fn invalid_value(_: de::Unexpected<'_>, _: &dyn de::Expected) -> Self {
+        Self
+    }
+}
+
+impl From<Fault> for Missed {
+    fn from(_: Fault) -> Self {
+        Self
+    }
+}
+
+struct Reader<'de> {
+    lexer: Lexer<'de>,
+    /// A value that has been begun and not read.
+    started: Option<Start>,
+    /// The names of all objects that are open, innermost last.
+    names: Vec<Cow<'de, str>>,
+}
+
+/// Objects with more members are the tree's.
+const MOST: usize = 32;
+
+impl<'de> Reader<'de> {
+    fn start(&mut self) -> Result<Start, Missed> {
+        match self.started.take() {
+            Some(start) => Ok(start),
+            None => Ok(self.lexer.start()?),
+        }
+    }
+
+    /// A member's name, which its object has not had before. `seen` has a bit for each name so far, by which most names
+    /// are known to be new.
+    fn name(&mut self, mark: usize, seen: &mut u64) -> Result<Cow<'de, str>, Missed> {
+        let name = self.lexer.key()?;
+        let before = self.names.get(mark..).unwrap_or_default();
+        let bit = bit(name.as_bytes());
+        if before.len() >= MOST || (*seen & bit != 0 && before.contains(&name)) {
+            return Err(Missed);
+        }
+        *seen |= bit;
+        self.names.push(name.clone());
+        Ok(name)
+    }
+
+    fn elements<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
+        let more = self.lexer.any(b']');
+        let mut elements = Elements { reader: self, more };
+        let read = visitor.visit_seq(&mut elements)?;
+        if elements.more { Err(Missed) } else { Ok(read) }
+    }
+
+    fn members<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
+        let mark = self.names.len();
+        let more = self.lexer.any(b'}');
+        let mut members = Members { reader: self, mark, seen: 0, more, due: false };
+        let read = visitor.visit_map(&mut members)?;
+        if members.more || members.due {
+            return Err(Missed);
+        }
+        self.names.truncate(mark);
+        Ok(read)
+    }
+}
+
+fn bit(name: &[u8]) -> u64 {
+    let ends =
+        name.first().zip(name.last()).map_or(0, |(first, last)| 5 * u64::from(*first) + 3 * u64::from(*last));
+    1 << ((ends + 7 * u64::try_from(name.len()).unwrap_or(0)) & 63)
+}
+
+impl<'de> Deserializer<'de> for &mut Reader<'de> {
+    type Error = Missed;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
+        match self.start()? {
+            Start::Null => visitor.visit_unit(),
+            Start::True => visitor.visit_bool(true),
+            Start::False => visitor.visit_bool(false),
+            Start::Number => {
+                let numeral = self.lexer.number()?;
+                match numeral.float {
+                    Some(value) => visitor.visit_f64(value),
+                    None => match numeral.token.parse::<i64>() {
+                        Ok(value) => match u64::try_from(value) {
+                            Ok(value) => visitor.visit_u64(value),
+                            Err(_) => visitor.visit_i64(value),
+                        },
+                        Err(_) => Err(Missed),
+                    },
+                }
+            }
+            Start::String => match self.lexer.string()? {
+                Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+                Cow::Owned(text) => visitor.visit_string(text),
+            },
+            Start::Array => self.elements(visitor),
+            Start::Object => self.members(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
+        match self.start()? {
+            Start::Null => visitor.visit_none(),
+            start => {
+                self.started = Some(start);
+                visitor.visit_some(self)
+            }
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Missed> {
+        if name == RAW && self.started.is_none() {
+            let start = self.lexer.value_at();
+            let canonical = crate::write::value(&mut self.lexer)?;
+            // What is its own canonical form has just been read; another may be one that cannot be.
+            if canonical != self.lexer.since(start).as_bytes() {
+                read::parse(&canonical).map_err(|_| Missed)?;
+            }
+            // JSON has no bytes, so the visitor of canonical text takes bytes for it.
+            return visitor.visit_byte_buf(canonical);
+        }
+        if name == TOKEN {
+            match self.start()? {
+                // As the tree does: the token, as bytes.
+                Start::Number => return visitor.visit_bytes(self.lexer.number()?.token.as_bytes()),
+                start => self.started = Some(start),
+            }
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Missed> {
+        match self.start()? {
+            Start::String => match self.lexer.string()? {
+                Cow::Borrowed(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
+                Cow::Owned(text) => visitor.visit_enum(text.into_deserializer()),
+            },
+            Start::Object if self.lexer.any(b'}') => {
+                let variant = self.lexer.key()?;
+                let read = visitor.visit_enum(Variant { variant, reader: self })?;
+                if self.lexer.more(b'}')? { Err(Missed) } else { Ok(read) }
+            }
+            _ => Err(Missed),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
+        if self.started.is_some() {
+            return Err(Missed);
+        }
+        read::value(&mut self.lexer)?;
+        visitor.visit_unit()
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Missed> {
+        match self.start()? {
+            Start::Array => Err(Missed),
+            start => {
+                self.started = Some(start);
+                self.deserialize_any(visitor)
+            }
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+        tuple tuple_struct map identifier
+    }
+}
+
+struct Elements<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    more: bool,
+}
+
+impl<'de> de::SeqAccess<'de> for &mut Elements<'_, 'de> {
+    type Error = Missed;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Missed> {
+        if !self.more {
+            return Ok(None);
+        }
+        let read = seed.deserialize(&mut *self.reader)?;
+        self.more = self.reader.lexer.more(b']')?;
+        Ok(Some(read))
+    }
+}
+
+struct Members<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    mark: usize,
+    seen: u64,
+    more: bool,
+    /// A name has been read, and not its value.
+    due: bool,
+}
+
+impl<'de> de::MapAccess<'de> for &mut Members<'_, 'de> {
+    type Error = Missed;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Missed> {
+        if !self.more || self.due {
+            return if self.due { Err(Missed) } else { Ok(None) };
+        }
+        let name = self.reader.name(self.mark, &mut self.seen)?;
+        self.due = true;
+        seed.deserialize(Key(name)).map(Some)
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Missed> {
+        let read = seed.deserialize(&mut *self.reader)?;
+        self.more = self.reader.lexer.more(b'}')?;
+        self.due = false;
+        Ok(read)
+    }
+}
+
+/// A member's name: a text and nothing else.
+struct Key<'de>(Cow<'de, str>);
+
+impl<'de> Deserializer<'de> for Key<'de> {
+    type Error = Missed;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
+        match self.0 {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Missed> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Missed> {
+        match self.0 {
+            Cow::Borrowed(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
+            Cow::Owned(text) => visitor.visit_enum(StringDeserializer::new(text)),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// A variant with its content: an object of one member.
+struct Variant<'r, 'de> {
+    variant: Cow<'de, str>,
+    reader: &'r mut Reader<'de>,
+}
+
+impl<'r, 'de> de::EnumAccess<'de> for Variant<'r, 'de> {
+    type Error = Missed;
+    type Variant = Content<'r, 'de>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self::Variant), Missed> {
+        Ok((seed.deserialize(Key(self.variant))?, Content(self.reader)))
+    }
+}
+
+struct Content<'r, 'de>(&'r mut Reader<'de>);
+
+impl<'de> de::VariantAccess<'de> for Content<'_, 'de> {
+    type Error = Missed;
+
+    fn unit_variant(self) -> Result<(), Missed> {
+        Err(Missed)
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Missed> {
+        seed.deserialize(self.0)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Missed> {
+        self.0.deserialize_tuple(len, visitor)
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Missed> {
+        self.0.deserialize_struct("", fields, visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Value, from_value, parse};
+    use std::collections::BTreeMap;
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Strict {
+        a: u32,
+        #[serde(default)]
+        b: Option<String>,
+        #[serde(default)]
+        c: Vec<Kind>,
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Loose {
+        a: i8,
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Kind {
+        Unit,
+        One(u8),
+        Two(u8, u8),
+        Named { x: bool },
+    }
+
+    /// What is read straight is what the tree gives, for every type and text; and of good texts nothing is missed.
+    #[test]
+    fn it_reads_what_the_tree_reads() {
+        fn one<T: for<'de> Deserialize<'de> + PartialEq + fmt::Debug>(text: &str) -> usize {
+            let tree = parse(text.as_bytes()).and_then(from_value::<T>);
+            let straight = read::<T>(text.as_bytes());
+            if let Some(straight) = &straight {
+                assert_eq!(tree.as_ref().ok(), Some(straight), "{text}");
+            }
+            usize::from(straight.is_some())
+        }
+        fn all(text: &str) -> [usize; 5] {
+            [
+                one::<Strict>(text),
+                one::<Loose>(text),
+                one::<Kind>(text),
+                one::<Value<'static>>(text),
+                one::<BTreeMap<String, Option<f64>>>(text),
+            ]
+        }
+        for (text, expected) in [
+            (r#"{"a":1}"#, [1, 1, 0, 1, 1]),
+            (r#"{"a":1,"b":null}"#, [1, 1, 0, 1, 1]),
+            (r#" {"b":"x\u00e9\n", "a" : 4294967295 } "#, [1, 0, 0, 1, 0]),
+            (r#"{"a":1,"c":["unit",{"one":7},{"two":[1,2]},{"named":{"x":true}}]}"#, [1, 1, 0, 1, 0]),
+            (r#"{"a":-0}"#, [1, 1, 0, 1, 1]),
+            (r#"{"a":1.0}"#, [0, 0, 0, 1, 1]),
+            (r#"{"a":1,"a":1}"#, [0, 0, 0, 0, 0]),
+            (r#"{"a":1,"x":{"y":1,"y":1}}"#, [0, 0, 0, 0, 0]),
+            (r#"{"a":1,"x":{"y":[1,{"z":null}]}}"#, [0, 1, 0, 1, 0]),
+            (r#"{"a":1,"\u0061":1}"#, [0, 0, 0, 0, 0]),
+            (r#"{"a":9007199254740992}"#, [0, 0, 0, 0, 0]),
+            (r#"{"a":1}x"#, [0, 0, 0, 0, 0]),
+            (r#"{"a":1,}"#, [0, 0, 0, 0, 0]),
+            (r#"{"one":1,"two":2}"#, [0, 0, 0, 1, 1]),
+            (r#"{"one":256}"#, [0, 0, 0, 1, 1]),
+            (r#"{"two":[1,2,3]}"#, [0, 0, 0, 1, 0]),
+            (r#"{"named":[true]}"#, [0, 0, 0, 1, 0]),
+            ("[1]", [0, 0, 0, 1, 0]),
+            (r#"{"unit":null}"#, [0, 0, 0, 1, 1]),
+            (r#""unit""#, [0, 0, 1, 1, 0]),
+            (r#""\u0075nit""#, [0, 0, 1, 1, 0]),
+            (r#"["\ud800"]"#, [0, 0, 0, 0, 0]),
+            ("[1,2]", [0, 0, 0, 1, 0]),
+            ("1e400", [0, 0, 0, 0, 0]),
+            ("{}", [0, 0, 0, 1, 1]),
+            ("", [0, 0, 0, 0, 0]),
+        ] {
+            assert_eq!(all(text), expected, "{text}");
+        }
+        let wide: String = (0..40).map(|n| format!(r#""k{n}":{n},"#)).collect();
+        assert_eq!(all(&format!("{{{}}}", wide.trim_end_matches(',')))[3], 0, "the tree's");
+        let deep = "[".repeat(129) + &"]".repeat(129);
+        assert_eq!(all(&deep)[3], 0);
+    }
+}
