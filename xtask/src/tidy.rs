@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("mandate", &["canon", "env", "keys", "ledger", "approvals"]),
     ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate"]),
     ("store", &["canon", "env", "keys", "ledger"]),
-    ("chain", &["canon", "env", "keys", "ledger", "mandate"]),
+    ("chain", &["canon", "env", "keys", "ledger", "mandate", "fetch"]),
     ("fetch", &["canon", "env", "ledger"]),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
     (

@@ -165,8 +165,8 @@ impl Chain for LedgerChain {
     }
 
     async fn evaluate(&self, tx: &[u8]) -> Result<Vec<ExUnits>, ChainError> {
-        let utxos = self.state().utxos.clone();
-        self.rules().evaluate(tx, &utxos)
+        let near = rules::resolve(&Transaction::read(tx)?, &self.state().utxos)?;
+        self.rules().run(tx, &near)
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Nothing here decides. What may be paid was decided and signed before; the validators judge it again on chain.
 
+pub mod blockfrost;
 pub mod build;
 mod cbor;
 pub mod data;
@@ -12,6 +13,7 @@ mod flat;
 pub mod ledger;
 mod parameters;
 mod patient;
+mod refusal;
 mod scripts;
 mod slots;
 pub mod transaction;

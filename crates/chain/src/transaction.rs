@@ -22,6 +22,24 @@ pub struct VKey {
     pub signature: [u8; 64],
 }
 
+/// What a script is run for, and what it may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redeemer {
+    /// 0 spending, 1 minting.
+    pub purpose: u64,
+    pub index: u64,
+    pub units: ExUnits,
+}
+
+impl Redeemer {
+    fn read(purpose: &[u8], index: &[u8], units: &[u8]) -> Option<Self> {
+        let parts = cbor::items(units)?;
+        let [memory, steps] = parts.as_slice() else { return None };
+        let units = ExUnits { memory: cbor::as_uint(memory)?, steps: cbor::as_uint(steps)? };
+        Some(Self { purpose: cbor::as_uint(purpose)?, index: cbor::as_uint(index)?, units })
+    }
+}
+
 impl<'a> Transaction<'a> {
     /// Refuses what is not `[body, witness set, is_valid, auxiliary data]`, and anything after it.
     pub fn read(bytes: &'a [u8]) -> Result<Self, ChainError> {
@@ -92,18 +110,25 @@ impl<'a> Transaction<'a> {
         minted.iter().any(|(key, _)| cbor::as_bytes(key).is_some_and(|key| key == policy.as_bytes()))
     }
 
-    /// What is declared for each redeemer, in their order. None where the witness set cannot be read.
-    pub fn declared(&self) -> Option<Vec<ExUnits>> {
-        let Some(redeemers) = self.witness(5)? else { return Some(Vec::new()) };
-        let units = |raw: &[u8]| {
-            let parts = cbor::items(raw)?;
-            let [memory, steps] = parts.as_slice() else { return None };
-            Some(ExUnits { memory: cbor::as_uint(memory)?, steps: cbor::as_uint(steps)? })
-        };
-        if let Some(entries) = cbor::entries(redeemers) {
-            return entries.into_iter().map(|(_, value)| units(cbor::items(value)?.get(1)?)).collect();
+    /// Its redeemers, in their order. None where the witness set cannot be read.
+    pub fn redeemers(&self) -> Option<Vec<Redeemer>> {
+        let Some(raw) = self.witness(5)? else { return Some(Vec::new()) };
+        if let Some(entries) = cbor::entries(raw) {
+            return entries
+                .into_iter()
+                .map(|(key, value)| {
+                    let key = cbor::items(key)?;
+                    Redeemer::read(key.first()?, key.get(1)?, cbor::items(value)?.get(1)?)
+                })
+                .collect();
         }
-        cbor::items(redeemers)?.into_iter().map(|redeemer| units(cbor::items(redeemer)?.get(3)?)).collect()
+        cbor::items(raw)?
+            .into_iter()
+            .map(|redeemer| {
+                let parts = cbor::items(redeemer)?;
+                Redeemer::read(parts.first()?, parts.get(1)?, parts.get(3)?)
+            })
+            .collect()
     }
 
     /// The Plutus V3 scripts it brings along.

@@ -25,7 +25,8 @@ pub(super) struct Rules<'a> {
     pub network: ChainName,
 }
 
-type Unspent = BTreeMap<OutRef, Arc<[u8]>>;
+/// Outputs as they were written.
+pub(super) type Unspent = BTreeMap<OutRef, Arc<[u8]>>;
 
 impl Rules<'_> {
     /// Refuses what a node would not take into a block of this slot.
@@ -41,22 +42,17 @@ impl Rules<'_> {
         self.library(tx, slot, &near)?;
         self.left_out(&read, tx, &near)?;
         let used = self.run(tx, &near)?;
-        let declared = read.declared().ok_or_else(|| ChainError::malformed("redeemers"))?;
+        let mut declared = read.redeemers().ok_or_else(|| ChainError::malformed("redeemers"))?;
+        declared.sort_by_key(|redeemer| (redeemer.purpose, redeemer.index));
         if used.len() != declared.len() {
             return Err(rejected("not every redeemer was run"));
         }
         for (used, declared) in used.iter().zip(&declared) {
-            if used.memory > declared.memory || used.steps > declared.steps {
+            if used.memory > declared.units.memory || used.steps > declared.units.steps {
                 return Err(rejected("a script uses more than is declared for it"));
             }
         }
         Ok(())
-    }
-
-    /// What the scripts use. Refuses where one fails, by its rule.
-    pub fn evaluate(&self, tx: &[u8], utxos: &Unspent) -> Result<Vec<ExUnits>, ChainError> {
-        let near = resolve(&Transaction::read(tx)?, utxos)?;
-        self.run(tx, &near)
     }
 
     /// Phase 1.
@@ -83,8 +79,8 @@ impl Rules<'_> {
             .map_err(|error| rejected(&format!("{error:?}")))
     }
 
-    /// Phase 2. Units in the order of the redeemers: by purpose, then by index.
-    fn run(&self, tx: &[u8], near: &Unspent) -> Result<Vec<ExUnits>, ChainError> {
+    /// Phase 2: what the scripts use, in the order of the redeemers, by purpose, then by index. Refuses where one fails, by its rule.
+    pub fn run(&self, tx: &[u8], near: &Unspent) -> Result<Vec<ExUnits>, ChainError> {
         let decoded = decoded(tx)?;
         if decoded.redeemers().is_empty() {
             return Ok(Vec::new());
@@ -134,11 +130,11 @@ impl Rules<'_> {
                 return Err(rejected("an output holds too little lovelace"));
             }
         }
-        let declared = tx.declared().ok_or_else(broken)?;
+        let declared = tx.redeemers().ok_or_else(broken)?;
         let mut units = ExUnits::default();
         for one in &declared {
-            units.memory = units.memory.saturating_add(one.memory);
-            units.steps = units.steps.saturating_add(one.steps);
+            units.memory = units.memory.saturating_add(one.units.memory);
+            units.steps = units.steps.saturating_add(one.units.steps);
         }
         if units.memory > self.parameters.max_tx_memory || units.steps > self.parameters.max_tx_steps {
             return Err(rejected("more execution units than a transaction may declare"));
@@ -258,7 +254,7 @@ fn decoded(tx: &[u8]) -> Result<MultiEraTx<'_>, ChainError> {
 }
 
 /// Every output that a transaction names. Refuses one that is not there, as spent meanwhile.
-fn resolve(tx: &Transaction<'_>, utxos: &Unspent) -> Result<Unspent, ChainError> {
+pub(super) fn resolve(tx: &Transaction<'_>, utxos: &Unspent) -> Result<Unspent, ChainError> {
     let broken = || ChainError::malformed("not a transaction");
     let mut near = Unspent::new();
     for named in [tx.inputs(), tx.collateral(), tx.reference_inputs()] {
@@ -285,11 +281,11 @@ fn rejected(error: &str) -> ChainError {
     ChainError::Rejected { invariant: None, error: error.to_owned() }
 }
 
-/// A script that failed, by the rule that its traces name: the last `rule ? False`.
+/// A script that failed, by the rule that its traces name.
 fn failed(logs: &[String], why: &str) -> ChainError {
-    let rule = logs.iter().rev().find_map(|log| log.strip_suffix(" ? False")).map(|rule| {
-        // The vault's rules are written in capitals.
-        if rule.starts_with('r') { rule.to_uppercase() } else { rule.to_owned() }
-    });
-    ChainError::Rejected { invariant: rule, error: format!("{why} {}", logs.join("; ")).trim().to_owned() }
+    let logs = logs.join("; ");
+    ChainError::Rejected {
+        invariant: crate::refusal::rule(&logs),
+        error: format!("{why} {logs}").trim().to_owned(),
+    }
 }

@@ -8,9 +8,11 @@
 )]
 
 mod anchors;
+mod blockfrost;
 mod bonds;
 mod embedded;
 mod faults;
+mod openings;
 mod releases;
 mod scripts;
 mod vaults;

@@ -33,3 +33,21 @@ fn the_sink_is_the_seeds() {
     let scripts = Scripts::embedded(NETWORK).unwrap();
     assert_eq!(scripts.sink().hash().to_string(), "22c9a103ed3f2fa97c982d76d6e2af50c5d54ac306983b196c8fcdab");
 }
+
+/// Against `aiken blueprint apply` (1.1.24), with the seed `a5…a5#0` on preprod.
+#[test]
+fn parameters_are_applied_as_the_compiler_applies_them() {
+    let scripts = Scripts::embedded(NETWORK).unwrap();
+    let seed = OutRef { output_index: 0, tx_hash: TxHash::from_bytes([0xa5; 32]) };
+    let anchor = scripts.anchor(&seed).unwrap().hash();
+    for (found, expected) in [
+        (anchor, "2eed88e5cdeffefcb60d6f942936a5252bbf9efe26bc165fdc2e2e41"),
+        (
+            scripts.vault(anchor, &seed).unwrap().hash(),
+            "5a46f276822f10db1b1aeed99eb28c6af41b55b70bee2f9c9a52f9e5",
+        ),
+        (scripts.bond().hash(), "774845b3c0ccd43a60b9b5e8a6641d81eb0d4b450f3f9d5c264d735a"),
+    ] {
+        assert_eq!(found.to_string(), expected);
+    }
+}

@@ -57,16 +57,20 @@ pub fn now(clock: &Virtual) -> Millis {
     Millis::try_from(env::Source::now(clock)).unwrap()
 }
 
-/// A ledger at that time with a funded fee wallet, and a treasury over `chain`.
-fn empty() -> World {
+/// A ledger at that time with a funded fee wallet.
+fn ledger() -> (Arc<Virtual>, Arc<LedgerChain>) {
     let start: Timestamp = "2026-10-07T03:00:00.000Z".parse().unwrap();
     let clock = Arc::new(Virtual::new(1, start));
     let chain = Arc::new(LedgerChain::open(None, clock.clone(), NETWORK).unwrap());
-    let fee = signer(7);
-    let treasury = Treasury::new(chain.clone(), NETWORK, fee.clone(), clock.clone()).unwrap();
     for _ in 0..4 {
-        chain.fund(&address(&fee), Value::of(200 * UNIT)).unwrap();
+        chain.fund(&address(&signer(7)), Value::of(200 * UNIT)).unwrap();
     }
+    (clock, chain)
+}
+
+/// A treasury over that ledger, seen through `over`.
+fn empty(clock: Arc<Virtual>, chain: Arc<LedgerChain>, over: Arc<dyn Chain>) -> World {
+    let treasury = Treasury::new(over, NETWORK, signer(7), clock.clone()).unwrap();
     let asset: Asset = (Hex::from_bytes([0xee; 28]), hex::encode("tUSDM").parse().unwrap());
     let (principal, approver, agent, engine) = (signer(8), signer(9), signer(2), signer(1));
     let keys::PublicKey::Ed25519(engine_key) = engine.public() else { panic!() };
@@ -99,7 +103,14 @@ fn empty() -> World {
 
 /// Anchor and vault made by transactions, and 135 deposited.
 pub async fn opened() -> World {
-    let mut world = empty();
+    opened_over(async |chain| chain).await
+}
+
+/// As [`opened`], with all of it done through another chain in front of the ledger.
+pub async fn opened_over<C: Chain + 'static>(over: impl AsyncFnOnce(Arc<LedgerChain>) -> Arc<C>) -> World {
+    let (clock, chain) = ledger();
+    let over = over(chain.clone()).await;
+    let mut world = empty(clock, chain, over);
     let anchoring = world.treasury.anchor(&world.anchor).await.unwrap();
     world.submit(&anchoring.built.tx, &[&world.principal]).await.unwrap();
     let opening = world.treasury.open_vault(anchoring.mandate_ref).await.unwrap();
@@ -119,7 +130,8 @@ pub fn placed(state: VaultState, tokens: u64) -> World {
 
 /// As [`placed`], under an anchor that was changed.
 pub fn placed_under(change: impl FnOnce(&mut Anchor, Millis), state: VaultState, tokens: u64) -> World {
-    let mut world = empty();
+    let (clock, chain) = ledger();
+    let mut world = empty(clock, chain.clone(), chain);
     let now = world.now();
     change(&mut world.anchor, now);
     let seed = |byte| OutRef { output_index: 0, tx_hash: TxHash::from_bytes([byte; 32]) };
@@ -212,7 +224,7 @@ impl World {
     }
 
     pub async fn submit(&self, tx: &[u8], keys: &[&Key]) -> Result<TxHash, ChainError> {
-        self.chain.submit(&self.sign(tx, keys)).await
+        self.treasury.chain().submit(&self.sign(tx, keys)).await
     }
 
     pub fn sign(&self, tx: &[u8], keys: &[&Key]) -> Vec<u8> {
