@@ -77,12 +77,22 @@ pub struct Serve {
 
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// End when the room has ended, instead of leaving the console open
+    /// Play only this; without it everything
+    pub part: Option<Part>,
+    /// End when it is over, instead of leaving the console open
     #[arg(long)]
     pub exit: bool,
     /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8787")]
     pub listen: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Two agents negotiate in a room
+    Room,
+    /// An agent spends under a mandate, and a person signs for more
+    Mandate,
 }
 
 #[derive(Debug, Args)]

@@ -61,11 +61,17 @@ impl House {
 
     /// The services of a server on this house, and the house's parts no longer needed apart.
     pub fn app(self) -> Result<server::App, Failure> {
+        let source: Arc<dyn Source> = Arc::new(env::System);
+        let mandates = crate::mandates::setup(&self.config, &source)?;
+        self.app_with(mandates)
+    }
+
+    /// The same, with these mandates.
+    pub fn app_with(self, mandates: Option<server::mandates::Setup>) -> Result<server::App, Failure> {
         let notifier = crate::notifier::build(&self.config)?;
         let fetch = crate::notifier::client(&self.config)?;
         let signer: Arc<dyn Signer> = Arc::new(self.ring.into_signer());
         let source: Arc<dyn Source> = Arc::new(env::System);
-        let mandates = crate::mandates::setup(&self.config, &source)?;
         server::App::new(server::Parts {
             config: self.config.server,
             journal: self.journal,

@@ -89,7 +89,8 @@ impl App {
         Ok(LedgerExport { app: self.clone(), stream, head, header: header.line()? })
     }
 
-    async fn proof(&self, stream: &StreamId, head: Head) -> Result<Option<LogProof>, Error> {
+    /// Where the log has the head, if it has it yet.
+    pub(crate) async fn proof(&self, stream: &StreamId, head: Head) -> Result<Option<LogProof>, Error> {
         match self.log() {
             Some(log) => Ok(log.proof(stream, head.seq).await?),
             None => Ok(None),

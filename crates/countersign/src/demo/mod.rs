@@ -1,9 +1,12 @@
-//! A whole room between two scripted agents, over real MCP on this machine, ending in a proof anyone can check.
+//! A whole room between two scripted agents, over real MCP on this machine, and a mandate at work on an embedded ledger; each
+//! ends in proofs anyone can check.
 
 mod agent;
+mod cast;
+mod mandate;
 mod script;
 
-use crate::cli::Demo;
+use crate::cli::{Demo, Part};
 use crate::commands::{Failure, serve, verify as verdict};
 use crate::config::Config;
 use crate::house::House;
@@ -31,18 +34,34 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
     let house = House::open(config.clone()).await?;
     let servers: Vec<_> = house.ring.keys().iter().map(|key| key.key).collect();
     let trust = crate::commands::keys::trust(&config, servers.iter())?;
-    let app = house.app()?;
+    let pinned = verify::Trust::parse(trust.as_bytes()).map_err(Failure::unusable_by)?;
+    let cast = match arguments.part {
+        Some(Part::Room) => None,
+        _ => Some(cast::Cast::assemble(folder.path())?),
+    };
+    let (setup, secret) = cast.as_ref().map(mandate::setup).transpose()?.unzip();
+    let app = house.app_with(setup)?;
     app.found_organizations().await.map_err(Failure::unusable_by)?;
     let (stop, stopped) = oneshot::channel::<()>();
     let served = serve::start(app.clone(), listener, async move {
         let _ = stopped.await;
     });
-    println!("Countersign demo: two agents, two people, one room. Everything stays on this machine.\n");
+    println!("Countersign demo. Everything stays on this machine.\n");
     println!("  server     {public}  (SQLite in a temporary folder)");
-    let room = play(&app, &format!("http://{address}/mcp")).await?;
-    let bundle = prove(&app, &room, folder.path(), &trust).await?;
+    let proofs = folder.path().join("proofs");
+    std::fs::create_dir(&proofs).map_err(Failure::unusable_by)?;
+    if arguments.part != Some(Part::Mandate) {
+        println!("\nTwo agents, two people, one room.\n");
+        let room = play(&app, &format!("http://{address}/mcp")).await?;
+        prove(&app, &room, &proofs, &pinned).await?;
+    }
+    if let Some((cast, secret)) = cast.as_ref().zip(secret) {
+        println!("\nAn agent with an allowance, on an embedded ledger that plays {}.\n", mandate::network());
+        let story = mandate::Story::begin(&app, cast, secret, &address.to_string()).await?;
+        story.play(&proofs, &pinned).await?;
+    }
     if arguments.exit {
-        keep(&bundle, &trust)?;
+        keep(&proofs, &trust)?;
     } else {
         let owner = owner_link(&app).await?;
         println!(
@@ -100,7 +119,12 @@ async fn play(app: &App, mcp: &str) -> Result<RoomId, Failure> {
 }
 
 /// Prints the brief, writes the bundle and judges it with the offline verifier.
-async fn prove(app: &App, room: &RoomId, folder: &std::path::Path, trust: &str) -> Result<Vec<u8>, Failure> {
+async fn prove(
+    app: &App,
+    room: &RoomId,
+    folder: &std::path::Path,
+    trust: &verify::Trust,
+) -> Result<(), Failure> {
     let (state, head) = app.room_state(room).await.map_err(Failure::unusable_by)?;
     let own = pxp::view::brief(&state, pxp::Viewer::Principal(SeatId::A))
         .ok_or_else(|| Failure::refused("the room has no brief"))?;
@@ -111,11 +135,10 @@ async fn prove(app: &App, room: &RoomId, folder: &std::path::Path, trust: &str) 
     let bundle = app.bundle_for(viewer, room).await.map_err(Failure::unusable_by)?;
     let path = folder.join("room.bundle.json");
     std::fs::write(&path, &bundle).map_err(Failure::unusable_by)?;
-    let trust = verify::Trust::parse(trust.as_bytes()).map_err(Failure::unusable_by)?;
-    let report = verify::verify(&bundle, Some(&trust));
+    let report = verify::verify(&bundle, Some(trust));
     println!("countersign verify room.bundle.json --trust trust.json\n{}", verdict::shown(&report));
     if report.verdict == verify::Verdict::Valid {
-        Ok(bundle)
+        Ok(())
     } else {
         Err(Failure::refused("the bundle does not verify"))
     }
@@ -139,13 +162,16 @@ async fn in_log(app: &App, room: &RoomId, seq: u64) -> Result<(), Failure> {
         .map_err(Failure::unusable_by)
 }
 
-/// Leaves the proof where it can be looked at after the temporary folder is gone.
-fn keep(bundle: &[u8], trust: &str) -> Result<(), Failure> {
+/// Leaves the proofs where they can be looked at after the temporary folder is gone.
+fn keep(proofs: &std::path::Path, trust: &str) -> Result<(), Failure> {
     let folder = std::env::temp_dir().join(format!("countersign-demo-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(Failure::unusable_by)?;
-    std::fs::write(folder.join("room.bundle.json"), bundle).map_err(Failure::unusable_by)?;
+    for proof in std::fs::read_dir(proofs).map_err(Failure::unusable_by)? {
+        let proof = proof.map_err(Failure::unusable_by)?;
+        std::fs::copy(proof.path(), folder.join(proof.file_name())).map_err(Failure::unusable_by)?;
+    }
     std::fs::write(folder.join("trust.json"), trust).map_err(Failure::unusable_by)?;
-    println!("kept: {}", folder.display());
+    println!("\nkept: {}", folder.display());
     Ok(())
 }
 

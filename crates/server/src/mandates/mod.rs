@@ -7,6 +7,7 @@ mod check;
 mod http;
 mod interpret;
 mod kept;
+mod proof;
 mod rail;
 mod reading;
 mod receipts;

@@ -4,6 +4,7 @@ mod approvals;
 mod check;
 mod discovery;
 mod mandates;
+mod proofs;
 mod runs;
 
 use super::refused::Refused;
@@ -28,6 +29,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(mandates::metrics))
         .routes(routes!(mandates::mandate))
         .routes(routes!(mandates::receipt))
+        .routes(routes!(proofs::mandate))
+        .routes(routes!(proofs::receipt))
+        .routes(routes!(proofs::run))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::one))
         .routes(routes!(approvals::approve))
