@@ -2,8 +2,8 @@ use super::{countersign, err, out, run};
 use std::path::{Path, PathBuf};
 
 /// Plays the demo to its end; gives what it printed and the folder where it kept the proof.
-fn play(folder: &Path) -> (String, PathBuf) {
-    let output = countersign(folder, &["demo", "--exit", "--listen", "127.0.0.1:0"])
+fn play(folder: &Path, part: &str) -> (String, PathBuf) {
+    let output = countersign(folder, &["demo", part, "--exit", "--listen", "127.0.0.1:0"])
         .env("TMPDIR", folder)
         .output()
         .unwrap();
@@ -13,10 +13,54 @@ fn play(folder: &Path) -> (String, PathBuf) {
     (printed, kept)
 }
 
+fn verify(folder: &Path, file: &Path, trust: &Path) -> (Option<i32>, serde_json::Value) {
+    let output =
+        run(folder, &["verify", file.to_str().unwrap(), "--trust", trust.to_str().unwrap(), "--json"]);
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn a_mandate_is_played_and_its_receipts_hold_against_tampering() {
+    let folder = tempfile::tempdir().unwrap();
+    let (printed, kept) = play(folder.path(), "mandate");
+    for step in [
+        "allow",
+        "HTTP 402",
+        "the CFO reads: Release 18 USDM",
+        "frivolous",
+        "legitimate",
+        "INTERRUPT_BUDGET_EXHAUSTED",
+    ] {
+        assert!(printed.contains(step), "no {step} in {printed}");
+    }
+    assert!(printed.contains("bonds back 2, captured 1 (5 ADA in the sink); 123.58 USDM left"), "{printed}");
+    let trust = kept.join("trust.json");
+    for name in ["allowed", "approved", "declined", "denied"] {
+        let file = kept.join(format!("receipt-{name}.json"));
+        let (status, report) = verify(&kept, &file, &trust);
+        assert_eq!((status, report["pinned"].as_bool()), (Some(0), Some(true)), "{name}: {report}");
+    }
+    let whole = std::fs::read_to_string(kept.join("receipt-approved.json")).unwrap();
+    let forged = kept.join("forged.json");
+    for (from, to) in [
+        ("\"value\":\"18000000\"", "\"value\":\"81000000\""),
+        ("\"outcome\":\"ESCALATE\"", "\"outcome\":\"ALLOW\""),
+        ("Amazon Web Services", "Amazon Web Servlces"),
+        ("\"result\":\"VERIFIED\"", "\"result\":\"MISMATCH\""),
+        ("\"requires_principal\":true", "\"requires_principal\":false"),
+    ] {
+        assert!(whole.contains(from), "{from}");
+        std::fs::write(&forged, whole.replacen(from, to, 1)).unwrap();
+        let (status, report) = verify(&kept, &forged, &trust);
+        assert_eq!((status, report["verdict"].as_str()), (Some(1), Some("refused")), "{from}: {report}");
+        assert!(report["code"].is_string() && report["place"].is_string(), "{report}");
+    }
+}
+
 #[test]
 fn a_room_is_played_and_its_proof_holds_against_tampering() {
     let folder = tempfile::tempdir().unwrap();
-    let (printed, kept) = play(folder.path());
+    let (printed, kept) = play(folder.path(), "room");
     for step in ["cards", "claims", "challenge", "escalation", "answer", "agreement", "DECISION BRIEF"] {
         assert!(printed.contains(step), "no {step} in {printed}");
     }
@@ -24,12 +68,7 @@ fn a_room_is_played_and_its_proof_holds_against_tampering() {
 
     let bundle = kept.join("room.bundle.json");
     let trust = kept.join("trust.json");
-    let verify = |file: &Path| {
-        let output =
-            run(&kept, &["verify", file.to_str().unwrap(), "--trust", trust.to_str().unwrap(), "--json"]);
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        (output.status.code(), report)
-    };
+    let verify = |file: &Path| verify(&kept, file, &trust);
     let (status, report) = verify(&bundle);
     assert_eq!(
         (status, report["verdict"].as_str(), report["pinned"].as_bool()),
