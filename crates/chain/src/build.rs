@@ -57,6 +57,8 @@ pub struct Unsigned {
     metadata: Option<Vec<u8>>,
     /// What of the purse it spends.
     pub taken: Vec<OutRef>,
+    /// What of the purse it would lose if a script failed.
+    pub collateral: Option<OutRef>,
 }
 
 impl Plan {
@@ -257,6 +259,10 @@ impl Draft<'_> {
     /// As many signatures as there will be.
     fn pretended(&self, picked: &Picked) -> Vec<VKey> {
         let mut keys = self.plan.signers.clone();
+        // The wallet signs whatever it completes.
+        if let Credential::Key(own) = self.purse.change.payment() {
+            keys.insert(*own);
+        }
         let spent = self.plan.inputs.iter().map(|input| &input.utxo);
         for utxo in spent.chain(&picked.inputs).chain(&picked.collateral) {
             if let Credential::Key(hash) = utxo.output.address.payment() {
@@ -323,8 +329,9 @@ impl Draft<'_> {
             cbor::uint(&mut witnesses, 7);
             witnesses.extend_from_slice(&set(&scripts));
         }
-        let taken = picked.inputs.iter().chain(&picked.collateral).map(|utxo| utxo.at).collect();
-        Unsigned { body, witnesses, metadata: plan.metadata.clone(), taken }
+        let taken = picked.inputs.iter().map(|utxo| utxo.at).collect();
+        let collateral = picked.collateral.as_ref().map(|utxo| utxo.at);
+        Unsigned { body, witnesses, metadata: plan.metadata.clone(), taken, collateral }
     }
 
     /// `{[purpose, index]: [data, [memory, steps]]}`; spending is purpose 0, minting 1.

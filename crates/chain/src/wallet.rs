@@ -20,8 +20,15 @@ pub struct Wallet {
     clock: Arc<dyn Source>,
     key: [u8; 32],
     address: Address,
-    /// What unsubmitted transactions spend, and until when that is left alone.
-    promised: Mutex<BTreeMap<OutRef, Millis>>,
+    /// What transactions were built on, and until when that is left alone.
+    promised: Mutex<BTreeMap<OutRef, (Promised, Millis)>>,
+}
+
+/// What an output was promised for. One that was only collateral is the sooner used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Promised {
+    Collateral,
+    Input,
 }
 
 /// How long an output is left alone after a transaction was built on it.
@@ -92,7 +99,10 @@ impl Wallet {
         let unsigned = build::complete(plan, &self.purse().await?, &parameters, self.chain.as_ref()).await?;
         let own = self.sign(&unsigned.body)?;
         let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
-        promised.extend(unsigned.taken.iter().chain(&named).map(|at| (*at, until)));
+        if let Some(at) = unsigned.collateral {
+            promised.entry(at).or_insert((Promised::Collateral, until));
+        }
+        promised.extend(unsigned.taken.iter().chain(&named).map(|at| (*at, (Promised::Input, until))));
         drop(promised);
         Ok(Built { tx: unsigned.with(&[own]), tx_hash: hash(&unsigned.body), body: unsigned.body })
     }
@@ -103,11 +113,12 @@ impl Wallet {
         let mut utxos: Vec<Utxo> = self.chain.utxos(self.address.as_str()).await?;
         utxos.retain(|utxo| build::is_plain(&utxo.output));
         let mut promised = self.promised.lock().unwrap_or_else(PoisonError::into_inner);
-        promised.retain(|_, until| *until > now);
+        promised.retain(|_, (_, until)| *until > now);
         utxos.sort_by_key(|utxo| {
             let value = &utxo.output.value;
             let last = u64::MAX - value.lovelace;
-            (promised.contains_key(&utxo.at), !value.tokens.is_empty(), last, utxo.at)
+            let promise = promised.get(&utxo.at).map(|(promise, _)| *promise);
+            (promise, !value.tokens.is_empty(), last, utxo.at)
         });
         Ok(Purse { change: self.address.clone(), utxos })
     }
