@@ -12,6 +12,7 @@ mod reading;
 mod receipts;
 mod refused;
 mod settle;
+mod shapes;
 mod tell;
 mod verifier;
 mod view;
