@@ -3,166 +3,27 @@
 
 use super::kept::Shelf;
 use super::settle::{BondTx, Unbuilt};
+use super::shapes::{
+    ApproveAsked, Approved, BondSubmit, BondSubmitted, DeclineAsked, DeclinedShown, DraftShown,
+    ExecutionAsked, Item, SignedBody, StatementAsked, StatementShown, Unsigned,
+};
 use super::who::Who;
 use super::{ChainError, Known, Refused, bug, unexpected};
 use crate::App;
 use ::http::StatusCode;
 use approvals::{Decided, Evidence, Statement};
 use canon::Digest;
-use env::Timestamp;
 use keys::PublicKey;
-use mandate::authorization::{AuthorizationDigest, Fields, Record};
-use mandate::brief::Brief;
+use mandate::authorization::AuthorizationDigest;
 use mandate::command::{Approve, Decline, Draft, Drafted, Execution, Observed, Owed, Reply, Verification};
-use mandate::log::{ApprovalId, DeclineReason, RunId};
-use mandate::price::{Bond, BondStatus, OutRef};
+use mandate::log::ApprovalId;
+use mandate::price::{BondStatus, OutRef};
 use mandate::proof::{ApproveBody, DeclineBody, Question, Signed};
 use mandate::rule::Kind;
 use mandate::state::{Approval, ApprovalStatus, Authorization, AuthorizationStatus};
-use mandate::text::{Ed25519Key, Id, KeyHash, Text, TxHash};
-use mandate::{Action, Command, Evaluation, Hashed, HashedAction, Refusal};
-use serde::{Deserialize, Serialize};
+use mandate::text::{Id, KeyHash, Text, TxHash};
+use mandate::{Command, Evaluation, Hashed, HashedAction, Refusal};
 use serde_json::json;
-
-/// A line of the inbox.
-#[derive(Debug, Serialize)]
-pub(crate) struct Item {
-    pub action: Hashed<Action>,
-    pub action_hash: Digest,
-    pub approval_id: ApprovalId,
-    pub bond: Bond,
-    pub brief: Option<Hashed<Brief>>,
-    pub brief_hash: Option<Digest>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub evaluation: Option<Evaluation>,
-    pub mandate_id: Id,
-    pub requested_at: Option<Timestamp>,
-    pub run_id: RunId,
-    pub status: &'static str,
-}
-
-/// The body of an approval. Empty: the draft to sign is asked for.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ApproveAsked {
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-    #[serde(default)]
-    pub authorization_digest: Option<AuthorizationDigest>,
-    #[serde(default)]
-    pub signed: Option<SignedBody>,
-}
-
-/// An approver's decision as it was signed.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SignedBody {
-    pub evidence: Evidence,
-    /// `ed25519:` and the approver's key in hex.
-    pub key: Ed25519Key,
-    pub nonce: Text<16, 64>,
-}
-
-/// What an approver is about to sign.
-#[derive(Debug, Serialize)]
-pub(crate) struct DraftShown {
-    pub approval_id: ApprovalId,
-    pub authorization_digest: AuthorizationDigest,
-    pub brief_hash: Digest,
-    pub fields: Fields,
-    pub mandate_id: Id,
-    pub statement: Statement,
-    /// What is signed: SHA-256 of the statement's canonical form.
-    pub statement_hash: Digest,
-    pub status: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Approved {
-    pub approval_id: ApprovalId,
-    pub authorization: Option<Record>,
-    /// Always null: the bond goes back in the release itself (W7).
-    pub bond_tx: Option<()>,
-    pub required: usize,
-    pub signed: usize,
-    pub tx_hash: Option<TxHash>,
-    pub unsigned_tx_cbor: Option<String>,
-}
-
-/// The body of a decline: the seed's, with a wallet's older signature, or ours.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DeclineAsked {
-    pub reason: DeclineReason,
-    #[serde(default)]
-    pub comment: Option<Text<1, 1000>>,
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-    /// COSE_Sign1 and COSE_Key in hex.
-    #[serde(default)]
-    pub signature: Option<Text<2, 8192>>,
-    #[serde(default)]
-    pub key: Option<Text<2, 1024>>,
-    #[serde(default)]
-    pub signed: Option<SignedBody>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct DeclinedShown {
-    pub bond: Bond,
-    pub bond_tx: Option<Unsigned>,
-    pub ok: bool,
-    pub reason: DeclineReason,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Unsigned {
-    pub tx_hash: TxHash,
-    pub unsigned_tx_cbor: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ExecutionAsked {
-    pub approval_id: ApprovalId,
-    pub authorization_digest: AuthorizationDigest,
-    pub cfo_witness_cbor: Text<2, 8192>,
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BondSubmit {
-    pub cfo_witness_cbor: Text<2, 8192>,
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-    pub tx_hash: TxHash,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct BondSubmitted {
-    pub bond: Bond,
-    pub ok: bool,
-    pub tx_hash: TxHash,
-}
-
-/// What a page signs for a decision, made here so that it need not know how.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StatementAsked {
-    pub reason: DeclineReason,
-    #[serde(default)]
-    pub comment: Option<Text<1, 1000>>,
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct StatementShown {
-    pub statement: Statement,
-    pub statement_hash: Digest,
-}
 
 /// Approvals of one page of the inbox.
 const PAGE: usize = 200;

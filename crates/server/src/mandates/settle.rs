@@ -121,19 +121,21 @@ impl App {
             if matches!(held.status, AuthorizationStatus::Settled | AuthorizationStatus::Released) {
                 return Ok(Step::Done);
             }
+            let now = self.millis()?;
+            let mut others = known.state.unsettled();
+            let waits = others.any(|other| other.nonce < held.nonce && is_under_way(other, now));
             if let Some(tx_hash) = held.tx_hash {
-                match self.follow(&known, &held, tx_hash).await? {
+                match self.follow(&known, &held, tx_hash, waits).await? {
                     Step::Rebuild if !held.record.fields.requires_principal => {}
                     step => return Ok(step),
                 }
             } else if held.record.fields.requires_principal {
                 return Ok(Step::Done);
             }
-            let now = self.millis()?;
-            if now.plus(LEAST_MS) >= held.record.fields.valid_until || builds >= BUILDS {
+            if now.plus(LEAST_MS) >= held.record.fields.valid_until {
                 return Ok(Step::Done);
             }
-            if known.state.unsettled().any(|other| other.nonce < held.nonce && is_under_way(other, now)) {
+            if waits || builds >= BUILDS {
                 return Ok(Step::Look);
             }
             builds += 1;
@@ -150,7 +152,13 @@ impl App {
     }
 
     /// Sends a transaction that was built, unless it is there already.
-    async fn follow(&self, known: &Known, held: &Authorization, tx_hash: TxHash) -> Result<Step, Refused> {
+    async fn follow(
+        &self,
+        known: &Known,
+        held: &Authorization,
+        tx_hash: TxHash,
+        waits: bool,
+    ) -> Result<Step, Refused> {
         let digest = &held.record.digest_hex;
         let rail = &self.mandates()?.setup.rail;
         if let Some(block_height) = rail.confirmed(tx_hash).await? {
@@ -161,6 +169,9 @@ impl App {
         if now > held.record.fields.valid_until {
             // Whether it landed is looked up once it no longer can.
             return Ok(Step::Done);
+        }
+        if waits {
+            return Ok(Step::Look);
         }
         let needs_person = held.record.fields.requires_principal;
         let shelf = if needs_person { Shelf::Witnessed } else { Shelf::Built };
