@@ -145,6 +145,7 @@ export function addressOf(value) {
     });
   }
   if (check !== 1) return undefined;
+  /** @type {number[]} */
   const bytes = [];
   let bits = 0;
   let width = 0;

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { blake2b } from './blake2b.js';
 import { parse, write } from './canon.js';
+import { join } from './mandate-join.js';
 import { judge, digestOf, messageOf } from './mandate-engine.js';
 import { action, hashed, mandate } from './mandate-shapes.js';
 import { parseTrust, verify } from './index.js';
@@ -62,4 +63,19 @@ test('BLAKE2b of RFC 7693, appendix A, and of several blocks', () => {
   assert.equal(hex(blake2b(new Uint8Array(0))), '0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8');
   // Made with Python's hashlib.
   assert.equal(hex(blake2b(new Uint8Array(300).fill(7), 28)), 'a7fca9137f1438f6f11acb6f55962c4ef1debd02128edf4feda1c1e4');
+});
+
+test('a receipt, its log and the transaction, each from somewhere else', async () => {
+  const { receipt, transaction } = JSON.parse(readFileSync(new URL('01-receipt.json', folder), 'utf8'));
+  const bytes = (/** @type {string} */ text) => new TextEncoder().encode(text);
+  const parts = [bytes(JSON.stringify({ ...receipt, id: 'R-0001' })), read('06-export.jsonl'), bytes(transaction)];
+  const report = await verify(join(parts), trust);
+  assert.deepEqual([report.verdict, report.kind], ['valid', 'receipt'], JSON.stringify(report));
+  assert.equal(report.facts.transaction, 'commits to this log');
+  const other = transaction.replace('021a00028d15', '021a00028d16');
+  const refused = await verify(join([parts[0], parts[1], bytes(other)]), trust);
+  assert.equal(refused.code, 'transaction_mismatch');
+  // One part is what it is; parts that are nothing together are the first of them.
+  assert.equal((await verify(join([parts[1]]), trust)).kind, 'mandate_log');
+  assert.equal(join([parts[0], bytes('hello')]), parts[0]);
 });

@@ -2,6 +2,7 @@
 /** Checks a file with the second verifier, here in the browser. Nothing is sent anywhere. */
 
 import { parseTrust, verify } from './verifier-js/index.js';
+import { join } from './verifier-js/mandate-join.js';
 
 /** @typedef {import('./verifier-js/index.js').Report} Report */
 
@@ -32,8 +33,8 @@ const trust = document.querySelector('input[data-trust]');
 const drop = document.querySelector('[data-drop]');
 
 if (file instanceof HTMLInputElement) {
-  file.addEventListener('change', () => void check(file.files?.[0]));
-  if (trust instanceof HTMLInputElement) trust.addEventListener('change', () => void check(file.files?.[0]));
+  file.addEventListener('change', () => void check(file.files));
+  if (trust instanceof HTMLInputElement) trust.addEventListener('change', () => void check(file.files));
 }
 
 if (drop instanceof HTMLElement) {
@@ -45,7 +46,7 @@ if (drop instanceof HTMLElement) {
   drop.addEventListener('drop', (event) => {
     event.preventDefault();
     drop.classList.remove('over');
-    void check(event.dataTransfer?.files[0]);
+    void check(event.dataTransfer?.files);
   });
 }
 
@@ -66,14 +67,16 @@ for (const button of document.querySelectorAll('button[data-verify]')) {
   });
 }
 
-/** @param {File | undefined} chosen */
+/** @param {FileList | null | undefined} chosen one file, or the parts of a proof */
 async function check(chosen) {
-  if (!chosen) return;
+  const files = [...(chosen ?? [])];
+  if (files.length === 0) return;
   try {
-    const bytes = new Uint8Array(await chosen.arrayBuffer());
+    const parts = await Promise.all(files.map(async (one) => new Uint8Array(await one.arrayBuffer())));
+    const bytes = join(parts);
     const own = trust instanceof HTMLInputElement ? trust.files?.[0] : undefined;
     const keys = own ? parseTrust(new Uint8Array(await own.arrayBuffer())) : undefined;
-    show(await verify(bytes, keys), chosen.name);
+    show(await verify(bytes, keys), files.map(({ name }) => name).join(', '));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
     problem(`The trust file cannot be used${code}.`);
