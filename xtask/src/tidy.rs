@@ -17,7 +17,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("chain", &["canon", "env", "keys", "ledger", "mandate"]),
     ("fetch", &["canon", "env", "ledger"]),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
-    ("chain", &["canon", "env", "keys", "ledger", "mandate"]),
     (
         "server",
         &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "store", "fetch", "notify", "chain"],

@@ -242,6 +242,10 @@ impl State {
     pub fn anchored(&self) -> Option<&Anchored> {
         self.anchored.as_deref()
     }
+    /// The same, to keep.
+    pub fn in_force(&self) -> Option<Arc<Anchored>> {
+        self.anchored.clone()
+    }
     pub const fn is_paused(&self) -> bool {
         self.paused
     }
@@ -282,9 +286,10 @@ impl State {
     pub fn decision(&self, action: &Digest) -> Option<&Decided> {
         self.decisions.get(action)
     }
-    /// The highest nonce that was read from chain: a reading with a lower one is older, or a block was rolled back.
-    pub const fn seen_nonce(&self) -> u64 {
-        self.seen_nonce
+    /// Whether a reading of the vault shows less than is known: it is older, or blocks were rolled back.
+    pub fn is_behind(&self, last_nonce: u64) -> bool {
+        let settled = self.in_flight.range(last_nonce.saturating_add(1)..).any(|(_, flight)| flight.settled);
+        settled || last_nonce < self.seen_nonce
     }
     /// The entry of the last proposal.
     pub const fn last_proposal(&self) -> Option<Head> {

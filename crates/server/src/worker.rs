@@ -79,7 +79,12 @@ impl App {
 
     /// Whether somebody stopped the room, or everything, by the switch of its organization.
     pub(crate) async fn is_stopped(&self, room: &RoomId) -> Result<bool, Error> {
-        let target = Target::Stream { stream: room.stream() };
+        self.is_stream_stopped(room.stream()).await
+    }
+
+    /// The same for any stream.
+    pub(crate) async fn is_stream_stopped(&self, stream: String) -> Result<bool, Error> {
+        let target = Target::Stream { stream };
         for org in &self.config().organizations {
             let (state, _) = self.runtime().state::<Organization>(&org_stream(org)?).await?;
             if state.running([&target]).is_err() {

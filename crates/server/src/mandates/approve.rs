@@ -4,7 +4,7 @@
 use super::kept::Shelf;
 use super::settle::{BondTx, Unbuilt};
 use super::who::Who;
-use super::{Known, Refused, Trouble, bug, unexpected};
+use super::{Known, Refused, ChainError, bug, unexpected};
 use crate::App;
 use ::http::StatusCode;
 use approvals::{Decided, Evidence, Statement};
@@ -388,14 +388,14 @@ impl App {
         let bond = self.bond_there(known, &held).await?;
         match self.build(known, &held, bond).await {
             Ok(built) => Ok(built),
-            Err(Unbuilt::Trouble(Trouble::Rejected { invariant, error })) => {
+            Err(Unbuilt::Chain(ChainError::Rejected { invariant, error })) => {
                 let what = Execution::Rejected {
                     tx_hash: None,
                     invariant: invariant.and_then(|rule| rule.parse().ok()),
                     error: error.chars().take(2000).collect::<String>().parse().map_err(bug)?,
                 };
                 self.authority(&known.stream, &Command::Execution { digest: *digest, what }).await?;
-                Err(Trouble::Rejected { invariant: None, error }.into())
+                Err(ChainError::Rejected { invariant: None, error }.into())
             }
             Err(other) => Err(other.into()),
         }
@@ -543,8 +543,8 @@ impl App {
         let tx = ::hex::decode(&waiting.tx).map_err(bug)?;
         let merged = rail.witness(&tx, &witness, approval.price.approver_key_hash)?;
         match rail.submit(&merged).await {
-            Ok(_) | Err(Trouble::Unknown(_)) => {}
-            Err(Trouble::Contention(text)) => return Err(conflict("chain_contention", &text)),
+            Ok(_) | Err(ChainError::Unknown(_)) => {}
+            Err(ChainError::Contention(text)) => return Err(conflict("chain_contention", &text)),
             Err(trouble) => return Err(trouble.into()),
         }
         self.spent_by(&known, &approval).await?;

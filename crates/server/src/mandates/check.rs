@@ -12,6 +12,7 @@ use canon::Raw;
 use mandate::command::{Check, Checked, Next, Observed, Reply, Verification};
 use mandate::log::{ApprovalId, RunId};
 use mandate::price::{BadBond, BondDatum, BondStatus, Locked, OutRef, Price};
+use mandate::state::ApprovalStatus;
 use mandate::text::{Id, KeyHash, Text, TxHash};
 use mandate::x402::{self, Payment, PaymentRequired};
 use mandate::{Address, Command, Credential, HashedAction, Outcome, Reason, Refusal};
@@ -52,6 +53,12 @@ pub(crate) struct RunSaid {
     pub mandate_id: Id,
 }
 
+/// The run that a check is of, where it says so.
+struct AskedRun {
+    mandate_id: Id,
+    run_id: Option<String>,
+}
+
 /// What a check comes to on the wire.
 #[derive(Debug)]
 pub(crate) enum Told {
@@ -81,8 +88,8 @@ impl App {
             other => other?,
         };
         let role = asks(who, &known, &body)?;
-        let run = self.run_of(&known, &body, role).await?;
         let back_to = body.bond_refund_address.as_deref().map(|text| back_to(text, &known)).transpose()?;
+        let asked = AskedRun { mandate_id: body.mandate_id, run_id: body.run_id };
         let (action, agent_signature, interpreted) = match (body.proposal, body.request_text) {
             (Some(proposal), None) => (proposal.action, proposal.agent_signature, None),
             (None, Some(text)) => {
@@ -95,6 +102,7 @@ impl App {
             }
         };
         let read = HashedAction::read(action.as_bytes()).ok();
+        let run = self.run_of(&known, &asked, role, read.as_ref()).await?;
         let bond = match (&payment, &read) {
             (Some(payment), Some(action)) if body.execute => self.paid_with(&known, action, payment).await?,
             _ => None,
@@ -174,33 +182,39 @@ impl App {
     /// A reading after one that was too old: the other may have been cached, or blocks are gone.
     pub(crate) async fn reread(&self, known: &Known) -> Result<Observed, Refused> {
         let known = self.mandate_at(known.stream.clone()).await?.ok_or_else(super::unknown)?;
-        let observed = self.fresh_reading(&known).await?;
-        if observed.last_nonce.get() < known.state.seen_nonce() {
-            self.rolled_back(&known, &observed).await?;
-        }
-        Ok(observed)
+        self.fresh_reading(&known).await
     }
 
     async fn run_of(
         &self,
         known: &Known,
-        body: &CheckBody,
+        asked: &AskedRun,
         role: Role,
+        action: Option<&HashedAction>,
     ) -> Result<(RunId, RunSaid), Refused> {
         let kind = if role == Role::Masumi { "masumi" } else { "agent" };
         let bug = |error: mandate::text::TextError| super::bug(error);
         let said = RunSaid {
             goal: "".parse().map_err(bug)?,
             kind: kind.parse().map_err(bug)?,
-            mandate_id: body.mandate_id.clone(),
+            mandate_id: asked.mandate_id.clone(),
         };
-        let Some(given) = &body.run_id else { return Ok((self.fresh_run()?, said)) };
+        let Some(given) = &asked.run_id else {
+            // Asking again for what is priced, or waits, goes on in its run.
+            let open = action.and_then(|action| known.state.approval_of(&action.hash()));
+            let open = open.filter(|approval| {
+                let waits = matches!(approval.status, ApprovalStatus::AwaitingBond | ApprovalStatus::Pending);
+                waits && role == Role::Agent && known.state.run(&approval.run).is_some_and(|run| !run.finished)
+            });
+            let run = open.map_or_else(|| self.fresh_run(), |approval| Ok(approval.run.clone()))?;
+            return Ok((run, said));
+        };
         let run = run_id(given)?;
         if known.state.run(&run).is_some() {
             return Ok((run, said));
         }
         match self.kept::<RunSaid>(super::kept::Shelf::Run, run.as_str()).await? {
-            Some(kept) if kept.mandate_id == body.mandate_id => Ok((run, kept)),
+            Some(kept) if kept.mandate_id == asked.mandate_id => Ok((run, kept)),
             Some(_) => Err(Refused::bad("bad_run_id", "/run_id", "this run is another mandate's")),
             None => Ok((run, said)),
         }
@@ -238,8 +252,8 @@ impl App {
                 let tx_hash = match rail.lock_by(&bytes).await {
                     Ok(tx_hash) => tx_hash,
                     // Whether it has landed shows when the agent asks again.
-                    Err(super::Trouble::Unavailable(text)) => {
-                        return Err(super::Trouble::Unavailable(text).into());
+                    Err(super::ChainError::Unavailable(text)) => {
+                        return Err(super::ChainError::Unavailable(text).into());
                     }
                     Err(trouble) => {
                         tracing::info!(%trouble, "a lock was not taken");

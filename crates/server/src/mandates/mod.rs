@@ -18,7 +18,7 @@ mod verifier;
 mod view;
 mod who;
 
-pub use rail::{Built, Found, Rail, Release, Trouble};
+pub use rail::{Built, ChainError, Found, Rail, Release};
 pub use refused::Refused;
 pub use verifier::{Reports, SignedReport, Unverified, Verifier, report_bytes};
 pub use who::{CallerKey, Kind, SIGNATURE_TAG, Seated, signature_profile};
@@ -91,7 +91,7 @@ pub(crate) struct Known {
     pub stream: StreamId,
     pub state: Arc<State>,
     pub head: ledger::Head,
-    pub anchored: Anchored,
+    pub anchored: Arc<Anchored>,
 }
 
 impl App {
@@ -110,7 +110,7 @@ impl App {
     ) -> Result<u32, Refused> {
         let mandate: Hashed<Mandate> = Mandate::read(document)?;
         let mandates = self.mandates()?;
-        let observed = mandates.setup.rail.observe(&vault).await?;
+        let observed = mandates.setup.rail.observe(&vault).await.map_err(reading::unreadable)?;
         let stream = mandate_stream(&mandate.id)?;
         let tariff = mandates.setup.tariff.clone();
         let anchor = Anchor { mandate, observed, tariff, vault, vault_name };
@@ -127,13 +127,26 @@ impl App {
         stream: &StreamId,
         command: &Command,
     ) -> Result<(Reply, Known), store::Error<mandate::Refusal>> {
+        let authorizes = matches!(command, Command::Check(_) | Command::Draft(_) | Command::Approve(_));
+        if authorizes && self.is_switched_off(stream).await? {
+            return Err(store::Error::Refused(mandate::Refusal::Paused));
+        }
         let executed = self.runtime().execute::<Authority>(stream, command, None).await?;
         let store::Reply::Fresh(reply) = executed.reply else {
             return Err(store::Error::KeyReused);
         };
-        let anchored = executed.state.anchored().cloned();
+        let anchored = executed.state.in_force();
         let anchored = anchored.ok_or(store::Error::Refused(mandate::Refusal::MandateUnknown))?;
         Ok((reply, Known { stream: stream.clone(), state: executed.state, head: executed.head, anchored }))
+    }
+
+    /// Whether somebody stopped the mandate, or everything, by the switch of an organization (D8).
+    pub(crate) async fn is_switched_off(
+        &self,
+        stream: &StreamId,
+    ) -> Result<bool, store::Error<mandate::Refusal>> {
+        let stopped = self.is_stream_stopped(stream.as_str().to_owned()).await;
+        stopped.map_err(|error| store::StoreError::Unavailable(error.to_string()).into())
     }
 
     /// A mandate as it stands, by its id.
@@ -146,7 +159,7 @@ impl App {
     /// The same, by its stream.
     pub(crate) async fn mandate_at(&self, stream: StreamId) -> Result<Option<Known>, Refused> {
         let (state, head) = self.runtime().state::<Authority>(&stream).await?;
-        let anchored = state.anchored().cloned();
+        let anchored = state.in_force();
         Ok(anchored.map(|anchored| Known { stream, state, head, anchored }))
     }
 

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use canon::Digest;
-use ledger::{Coded, Who};
+pub use chain::{Built, ChainError, Found};
+use chain::Treasury;
 use mandate::Vault;
 use mandate::authorization::Record;
 use mandate::command::Observed;
@@ -10,40 +11,40 @@ use mandate::log::LogHead;
 use mandate::price::{Locked, OutRef};
 use mandate::text::{KeyHash, TxHash};
 
-/// Every call may fail as [`Trouble::Unavailable`] (nothing happened), and every submission as [`Trouble::Unknown`] (its
+/// Every call may fail as [`ChainError::Unavailable`] (nothing happened), and every submission as [`ChainError::Unknown`] (its
 /// answer was lost, it may have landed).
 #[async_trait]
 pub trait Rail: Send + Sync + std::fmt::Debug + 'static {
     /// The vault and its anchor as they stand.
-    async fn observe(&self, vault: &Vault) -> Result<Observed, Trouble>;
+    async fn observe(&self, vault: &Vault) -> Result<Observed, ChainError>;
 
     /// The bond at exactly this output (W6). `None`: spent, never there, or no bond.
-    async fn bond(&self, at: OutRef) -> Result<Option<Locked>, Trouble>;
+    async fn bond(&self, at: OutRef) -> Result<Option<Locked>, ChainError>;
 
     /// Submits an agent's own signed lock (x402 `exact`). One that has landed already gives its hash.
-    async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, Trouble>;
+    async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, ChainError>;
 
     /// The transaction that releases what an authorization allows, signed by the fee wallet. Where it needs the
     /// approver, their witness is still missing, and `bond` goes back in the same transaction (W7).
-    async fn release(&self, release: &Release<'_>) -> Result<Built, Trouble>;
+    async fn release(&self, release: &Release<'_>) -> Result<Built, ChainError>;
 
     /// Gives a bond back: signed by the approver, or after its time by nobody.
-    async fn refund(&self, bond: OutRef, approver: Option<KeyHash>) -> Result<Built, Trouble>;
+    async fn refund(&self, bond: OutRef, approver: Option<KeyHash>) -> Result<Built, ChainError>;
 
     /// Sends a bond to the sink; the approver's witness is missing.
-    async fn capture(&self, bond: OutRef, approver: KeyHash) -> Result<Built, Trouble>;
+    async fn capture(&self, bond: OutRef, approver: KeyHash) -> Result<Built, ChainError>;
 
     /// Adds a wallet's witness after checking it: this key, over this very body (W9).
-    fn witness(&self, tx: &[u8], witness_set: &[u8], key: KeyHash) -> Result<Vec<u8>, Trouble>;
+    fn witness(&self, tx: &[u8], witness_set: &[u8], key: KeyHash) -> Result<Vec<u8>, ChainError>;
 
     /// Submits. The same transaction twice is once.
-    async fn submit(&self, tx: &[u8]) -> Result<TxHash, Trouble>;
+    async fn submit(&self, tx: &[u8]) -> Result<TxHash, ChainError>;
 
     /// The transaction that paid this authorization, if there is one in a block.
-    async fn find(&self, record: &Record) -> Result<Option<Found>, Trouble>;
+    async fn find(&self, record: &Record) -> Result<Option<Found>, ChainError>;
 
     /// The block a transaction is in, if it is in one.
-    async fn confirmed(&self, tx: TxHash) -> Result<Option<u64>, Trouble>;
+    async fn confirmed(&self, tx: TxHash) -> Result<Option<u64>, ChainError>;
 }
 
 /// What a release is built of.
@@ -59,62 +60,46 @@ pub struct Release<'a> {
     pub bond: Option<OutRef>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Built {
-    pub tx: Vec<u8>,
-    pub tx_hash: TxHash,
-    pub body: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    pub tx_hash: TxHash,
-    pub block_height: u64,
-}
-
-/// Why the chain did not do what it was asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
-    /// Nothing happened.
-    #[error("the chain does not answer: {0}")]
-    Unavailable(String),
-    /// It may have happened.
-    #[error("the answer of a submission was lost: {0}")]
-    Unknown(String),
-    /// A rule of the ledger or of a script says no; `invariant` names the script's (R6, b4).
-    #[error("refused by the chain: {error}")]
-    Rejected { invariant: Option<String>, error: String },
-    /// An input was spent meanwhile: build again.
-    #[error("an input was spent meanwhile: {0}")]
-    Contention(String),
-    #[error("{0}")]
-    Malformed(String),
-    #[error("{0}")]
-    BadWitness(String),
-    /// The wallet that pays fees holds too little.
-    #[error("too little to pay with: {0}")]
-    Insufficient(String),
-}
-
-impl Coded for Trouble {
-    fn code(&self) -> &'static str {
-        match self {
-            Self::Unavailable(_) => "chain_unavailable",
-            Self::Unknown(_) => "chain_outcome_unknown",
-            Self::Rejected { .. } => "chain_rejected",
-            Self::Contention(_) => "chain_contention",
-            Self::Malformed(_) => "bad_transaction",
-            Self::BadWitness(_) => "bad_witness",
-            Self::Insufficient(_) => "fee_wallet_empty",
-        }
+#[async_trait]
+impl Rail for Treasury {
+    async fn observe(&self, vault: &Vault) -> Result<Observed, ChainError> {
+        Self::observe(self, vault).await
     }
 
-    fn who(&self) -> Who {
-        match self {
-            Self::Unavailable(_) | Self::Unknown(_) | Self::Insufficient(_) => Who::Unavailable,
-            Self::Rejected { .. } | Self::Contention(_) => Who::Conflict,
-            Self::Malformed(_) => Who::Caller,
-            Self::BadWitness(_) => Who::Unauthenticated,
-        }
+    async fn bond(&self, at: OutRef) -> Result<Option<Locked>, ChainError> {
+        Self::bond(self, at).await
+    }
+
+    async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
+        Self::lock_by(self, tx).await
+    }
+
+    async fn release(&self, release: &Release<'_>) -> Result<Built, ChainError> {
+        let Release { vault, record, action_hash, mandate, log_head, bond } = *release;
+        Self::release(self, vault, record, action_hash, mandate, log_head, bond).await
+    }
+
+    async fn refund(&self, bond: OutRef, approver: Option<KeyHash>) -> Result<Built, ChainError> {
+        Self::refund(self, bond, approver).await
+    }
+
+    async fn capture(&self, bond: OutRef, approver: KeyHash) -> Result<Built, ChainError> {
+        Self::capture(self, bond, approver).await
+    }
+
+    fn witness(&self, tx: &[u8], witness_set: &[u8], key: KeyHash) -> Result<Vec<u8>, ChainError> {
+        Self::witness(self, tx, witness_set, key)
+    }
+
+    async fn submit(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
+        Self::submit(self, tx).await
+    }
+
+    async fn find(&self, record: &Record) -> Result<Option<Found>, ChainError> {
+        Self::find(self, record).await
+    }
+
+    async fn confirmed(&self, tx: TxHash) -> Result<Option<u64>, ChainError> {
+        Self::confirmed(self, tx).await
     }
 }

@@ -1,12 +1,12 @@
 //! What the chain says of a mandate: read once for many checks, read anew for every approval, and what follows where it says
 //! less than it said before.
 
-use super::{Known, Refused};
+use super::{ChainError, Known, Refused};
 use crate::App;
 use env::Timestamp;
 use ledger::StreamId;
 use mandate::command::{Execution, Observed};
-use mandate::state::AuthorizationStatus;
+use mandate::state::{AuthorizationStatus, GRACE_MS};
 use mandate::Command;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -40,17 +40,20 @@ impl App {
         }
     }
 
-    /// Reads vault and anchor now.
+    /// Reads vault and anchor now, and sees to it where blocks are gone.
     pub(crate) async fn fresh_reading(&self, known: &Known) -> Result<Observed, Refused> {
         let mandates = self.mandates()?;
         let at = self.now();
-        let observed = mandates.setup.rail.observe(&known.anchored.vault).await?;
+        let observed = mandates.setup.rail.observe(&known.anchored.vault).await.map_err(unreadable)?;
         mandates.readings.keep(known, observed.clone(), at);
+        if known.state.is_behind(observed.last_nonce.get()) {
+            self.rolled_back(known, &observed).await?;
+        }
         Ok(observed)
     }
 
     /// The chain shows less than it did: what was in blocks that are gone is unknown again, and is asked for again.
-    pub(crate) async fn rolled_back(&self, known: &Known, observed: &Observed) -> Result<(), Refused> {
+    async fn rolled_back(&self, known: &Known, observed: &Observed) -> Result<(), Refused> {
         let gone = |status| matches!(status, AuthorizationStatus::Settled | AuthorizationStatus::Submitted);
         let suspects: Vec<_> = known
             .state
@@ -71,14 +74,37 @@ impl App {
         Ok(())
     }
 
-    /// Looks at every mandate, whether or not anybody asks: blocks that are gone are found here.
+    /// Looks at every mandate, whether or not anybody asks: blocks that are gone are found here, and authorizations that have
+    /// ended unnoticed.
     pub async fn sweep_mandates(&self) -> Result<(), Refused> {
+        let mut failed = Ok(());
         for known in self.all_mandates().await? {
-            let observed = self.fresh_reading(&known).await?;
-            if observed.last_nonce.get() < known.state.seen_nonce() {
-                self.rolled_back(&known, &observed).await?;
+            // One that cannot be read keeps no other from being looked at.
+            if let Err(refused) = self.sweep(&known).await {
+                failed = Err(refused);
             }
         }
+        failed
+    }
+
+    async fn sweep(&self, known: &Known) -> Result<(), Refused> {
+        self.fresh_reading(known).await?;
+        let now = self.millis()?;
+        let overdue = known.state.unsettled().filter(|held| now > held.record.fields.valid_until.plus(GRACE_MS));
+        let overdue: Vec<_> = overdue.map(|held| held.record.digest_hex).collect();
+        for digest in overdue {
+            self.reconcile(&known.stream, &digest).await?;
+        }
         Ok(())
+    }
+}
+
+/// A vault or an anchor that is not there, or is none, is as bad as a chain that does not answer (spec 1.7 step 3).
+pub(super) fn unreadable(error: ChainError) -> Refused {
+    match error {
+        ChainError::Missing(_) | ChainError::Malformed(_) | ChainError::Bug(_) => {
+            ChainError::Unavailable(error.to_string()).into()
+        }
+        other => other.into(),
     }
 }

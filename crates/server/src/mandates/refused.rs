@@ -1,6 +1,6 @@
 //! Refusals of the Authority API: problem documents as everywhere, with the seed's `error` beside them (D10).
 
-use super::rail::Trouble;
+use super::rail::ChainError;
 use crate::Error;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -86,10 +86,15 @@ impl From<store::StoreError> for Refused {
     }
 }
 
-impl From<Trouble> for Refused {
-    fn from(trouble: Trouble) -> Self {
+impl From<ChainError> for Refused {
+    fn from(trouble: ChainError) -> Self {
         tracing::warn!(code = trouble.code(), error = %trouble, "the chain did not do what was asked");
-        let refused = Self::new(status(trouble.who()), trouble.code(), shown(&trouble));
+        let status = match trouble {
+            // The witness is the credential.
+            ChainError::BadWitness(_) => StatusCode::UNAUTHORIZED,
+            _ => status(trouble.who()),
+        };
+        let refused = Self::new(status, trouble.code(), shown(&trouble));
         if trouble.retryable() { refused.after(CHAIN_AGAIN) } else { refused }
     }
 }
@@ -190,11 +195,12 @@ const fn status(who: Who) -> StatusCode {
 }
 
 /// What a caller may read of it: not what a node says of itself.
-fn shown(trouble: &Trouble) -> String {
+fn shown(trouble: &ChainError) -> String {
     match trouble {
-        Trouble::Unavailable(_) => "the chain cannot be read right now".to_owned(),
-        Trouble::Unknown(_) => "it is not known yet whether the chain took it".to_owned(),
-        Trouble::Insufficient(_) => "the wallet that pays fees holds too little".to_owned(),
+        ChainError::Unavailable(_) => "the chain cannot be read right now".to_owned(),
+        ChainError::Unknown(_) => "it is not known yet whether the chain took it".to_owned(),
+        ChainError::Insufficient { .. } => "the wallet that pays fees holds too little".to_owned(),
+        ChainError::Bug(_) => "something went wrong on this server".to_owned(),
         other => other.to_string(),
     }
 }

@@ -4,7 +4,7 @@
 //! A call that fails clean is made again, one whose answer is lost is looked up first, one that is refused is on record.
 
 use super::kept::Shelf;
-use super::rail::{Release, Trouble};
+use super::rail::{Release, ChainError};
 use super::{Known, Refused, bug, unknown};
 use crate::App;
 use env::Duration;
@@ -109,6 +109,9 @@ impl App {
 
     /// Releases of one vault go one after the other, in the order of their nonces: the vault takes no lower one later.
     async fn release(&self, stream: &StreamId, digest: &AuthorizationDigest) -> Result<Step, Refused> {
+        if self.is_switched_off(stream).await? {
+            return Err(mandate::Refusal::Paused.into());
+        }
         let turn = self.mandates()?.turns.of(stream);
         let _turn = turn.lock().await;
         let mut builds = 0;
@@ -137,11 +140,11 @@ impl App {
             match self.build(&known, &held, None).await {
                 Ok(_) => {}
                 Err(Unbuilt::Refused(refused)) => return Err(refused),
-                Err(Unbuilt::Trouble(Trouble::Rejected { invariant, error })) => {
+                Err(Unbuilt::Chain(ChainError::Rejected { invariant, error })) => {
                     self.rejected(&known, digest, None, invariant, &error).await?;
                     return Ok(Step::Done);
                 }
-                Err(Unbuilt::Trouble(trouble)) => return Err(trouble.into()),
+                Err(Unbuilt::Chain(trouble)) => return Err(trouble.into()),
             }
         }
     }
@@ -178,12 +181,12 @@ impl App {
                     None => Ok(Step::Look),
                 }
             }
-            Err(Trouble::Unknown(why)) => {
+            Err(ChainError::Unknown(why)) => {
                 tracing::warn!(stream = %known.stream, %digest, why, "a submission's answer was lost");
                 self.execution(known, digest, Execution::Unknown).await?;
                 Ok(Step::Look)
             }
-            Err(Trouble::Contention(why)) => match rail.find(&held.record).await? {
+            Err(ChainError::Contention(why)) => match rail.find(&held.record).await? {
                 Some(found) => {
                     self.settled(known, digest, found.tx_hash, found.block_height).await?;
                     Ok(Step::Done)
@@ -197,10 +200,10 @@ impl App {
                 }
             },
             // The transaction has ended, its authorization has not.
-            Err(Trouble::Rejected { invariant, .. }) if !needs_person && invariant.as_deref() == Some(EXPIRED) => {
+            Err(ChainError::Rejected { invariant, .. }) if !needs_person && invariant.as_deref() == Some(EXPIRED) => {
                 Ok(Step::Rebuild)
             }
-            Err(Trouble::Rejected { invariant, error }) => {
+            Err(ChainError::Rejected { invariant, error }) => {
                 self.rejected(known, digest, Some(tx_hash), invariant, &error).await?;
                 Ok(Step::Done)
             }
@@ -227,7 +230,7 @@ impl App {
             log_head,
             bond,
         };
-        let built = self.mandates()?.setup.rail.release(&release).await.map_err(Unbuilt::Trouble)?;
+        let built = self.mandates()?.setup.rail.release(&release).await.map_err(Unbuilt::Chain)?;
         let tx = ::hex::encode(&built.tx);
         self.keep(Shelf::Built, &built.tx_hash.to_string(), &tx, None).await?;
         let what = Execution::Built {
@@ -328,9 +331,9 @@ impl App {
         }
         for tx in self.bond_txs(stream, id).await?.iter().rev().filter(|tx| tx.complete).take(1) {
             match rail.submit(&::hex::decode(&tx.tx).map_err(bug)?).await {
-                Ok(_) | Err(Trouble::Unknown(_)) => return self.spent_by(&known, &approval).await,
+                Ok(_) | Err(ChainError::Unknown(_)) => return self.spent_by(&known, &approval).await,
                 // What pays its fee was spent otherwise.
-                Err(Trouble::Contention(_) | Trouble::Rejected { .. }) => {}
+                Err(ChainError::Contention(_) | ChainError::Rejected { .. }) => {}
                 Err(trouble) => return Err(trouble.into()),
             }
         }
@@ -340,7 +343,7 @@ impl App {
         self.keep_bond_tx(stream, id, &tx).await?;
         match rail.submit(&built.tx).await {
             // Whether it landed shows now, or in a minute.
-            Ok(_) | Err(Trouble::Unknown(_) | Trouble::Contention(_)) => self.spent_by(&known, &approval).await,
+            Ok(_) | Err(ChainError::Unknown(_) | ChainError::Contention(_)) => self.spent_by(&known, &approval).await,
             Err(trouble) => Err(trouble.into()),
         }
     }
@@ -423,7 +426,7 @@ impl Turns {
 /// Why a release was not built.
 #[derive(Debug)]
 pub(crate) enum Unbuilt {
-    Trouble(Trouble),
+    Chain(ChainError),
     Refused(Refused),
 }
 
@@ -436,7 +439,7 @@ impl From<Refused> for Unbuilt {
 impl From<Unbuilt> for Refused {
     fn from(unbuilt: Unbuilt) -> Self {
         match unbuilt {
-            Unbuilt::Trouble(trouble) => trouble.into(),
+            Unbuilt::Chain(trouble) => trouble.into(),
             Unbuilt::Refused(refused) => refused,
         }
     }

@@ -22,7 +22,7 @@ impl App {
         for (org, members) in orgs {
             let state = self.organization(&org).await.map_err(later)?;
             let title = format!("Mandate {}: a payment waits for you", mandate.id);
-            let link = self.config().link(&format!("/approvals/{}/{ask}", mandate.id));
+            let link = self.config().link(&format!("/v1/approvals/{ask}?mandate_id={}", mandate.id));
             self.tell_of(row, (&org, &state), &members, (title, link), ask).await?;
         }
         Ok(())

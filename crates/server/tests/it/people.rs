@@ -46,7 +46,17 @@ impl Person {
     }
 
     pub async fn send(&self, server: &Server, method: Method, path: &str, body: Option<Value>) -> Response {
-        let mut request = server.http.request(method, server.url(path)).header("cookie", &self.cookie);
+        self.send_to(&server.http, method, &server.url(path), body).await
+    }
+
+    pub async fn send_to(
+        &self,
+        http: &reqwest::Client,
+        method: Method,
+        url: &str,
+        body: Option<Value>,
+    ) -> Response {
+        let mut request = http.request(method, url).header("cookie", &self.cookie);
         if let Some(body) = body {
             request = request.json(&body);
         }

@@ -1,8 +1,11 @@
 //! Who may do what: every caller against every route.
 
-use super::desk::{AGENT, Desk, MASUMI, VERIFIER, action, key, proposal, told};
+use super::desk::{AGENT, Desk, MASUMI, VERIFIER, action, key, key_hash, proposal, told};
+use crate::people::Person;
+use approvals::{MemberId, OrgId};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
+use server::mandates::Seated;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
@@ -134,4 +137,48 @@ async fn a_server_without_mandates_says_so() {
     }
     let request = server.http.post(server.url("/v1/authority/check")).bearer_auth("x").json(&json!({}));
     assert_eq!(told(request.send().await.unwrap()).await.1["code"], "mandates_off");
+}
+
+#[tokio::test]
+async fn a_seated_member_reads_and_their_switch_stops_it() {
+    let desk = Desk::start().await;
+    let person = Person::enrol(&desk.server).await;
+    let send = |desk: &Desk, method: Method, path: &str, body: Option<Value>| {
+        let (person, path) = (&person, desk.server.url(path));
+        let http = desk.server.http.clone();
+        async move { told(person.send_to(&http, method, &path, body).await).await }
+    };
+    let (_, me) = send(&desk, Method::GET, "/api/me", None).await;
+    // A member who sits for no key reads nothing.
+    assert_eq!(send(&desk, Method::GET, "/v1/approvals?status=pending", None).await.0, 403);
+    let seat = Seated {
+        org: OrgId("home".to_owned()),
+        member: MemberId(me["member"].as_str().unwrap().to_owned()),
+        key: key_hash(&key(5)),
+    };
+    let desk = desk.restart_with(|_| {}, |setup| setup.approvers = vec![seat]).await;
+    let id = desk.ask(&action("A1", 1800)).await;
+    let (_, inbox) = send(&desk, Method::GET, "/v1/approvals?status=pending", None).await;
+    assert_eq!(inbox["approvals"][0]["approval_id"], json!(id));
+    assert_eq!(send(&desk, Method::GET, &format!("/v1/approvals/{id}"), None).await.0, 200);
+    let approve = format!("/v1/approvals/{id}/approve");
+    let (status, draft) = send(&desk, Method::POST, &approve, Some(json!({}))).await;
+    assert_eq!(status, 200, "{draft}");
+    // A session decides nothing: only the key does.
+    let session = json!({ "authorization_digest": draft["authorization_digest"], "signed": {
+        "key": super::desk::ed25519(&key(5)), "nonce": draft["statement"]["nonce"],
+        "evidence": { "kind": "session", "session": "s" } } });
+    let (status, refused) = send(&desk, Method::POST, &approve, Some(session)).await;
+    assert_eq!((status, &refused["code"]), (401, &json!("evidence_not_accepted")));
+    let switch = |act: &str| json!({ "act": act, "target": { "kind": "stream", "stream": "mandate/M-001" }, "reason": "stop" });
+    let acts = "/api/organization/acts";
+    assert_eq!(send(&desk, Method::POST, acts, Some(switch("pause"))).await.0, 200);
+    let (status, refused) = told(desk.check(&action("A2", 842)).await).await;
+    assert_eq!((status, &refused["code"]), (409, &json!("paused")));
+    let signed = super::desk::signed_approval(&draft, &key(5));
+    assert_eq!(desk.post(&approve, &signed).await.1["code"], "paused");
+    let mut resume = switch("resume");
+    resume.as_object_mut().unwrap().remove("reason");
+    assert_eq!(send(&desk, Method::POST, acts, Some(resume)).await.0, 200);
+    assert_eq!(desk.post(&approve, &signed).await.0, 200);
 }

@@ -79,6 +79,31 @@ async fn case_60_what_no_longer_fits_is_closed() {
 }
 
 #[tokio::test]
+async fn case_61_62_a_log_that_was_changed_signs_nothing() {
+    // The recipient, the judgement, the brief: each is an entry of one chain.
+    for (from, to) in [("18000000", "19000000"), ("\"ESCALATE\"", "\"ALLOW\""), ("addr_test1vzs6", "addr_test1vzs7")] {
+        let desk = Desk::start().await;
+        let id = desk.ask(&action("A1", 1800)).await;
+        let desk = desk
+            .restart_after(|folder| {
+                let store = rusqlite::Connection::open(folder.join("store.sqlite")).unwrap();
+                let changed = store
+                    .execute(
+                        "UPDATE entry SET bytes = CAST(replace(CAST(bytes AS TEXT), ?1, ?2) AS BLOB)
+                         WHERE instr(CAST(bytes AS TEXT), ?1) > 0",
+                        (from, to),
+                    )
+                    .unwrap();
+                assert!(changed > 0, "{from}");
+            })
+            .await;
+        assert_eq!(desk.draft(&id).await.0, 500, "{from}");
+        assert_eq!(told(desk.check(&action("A2", 842)).await).await.0, 500, "{from}");
+        assert!(desk.till.edit(|books| books.built) == 0, "{from}");
+    }
+}
+
+#[tokio::test]
 async fn case_63_an_outage_closes_nothing() {
     let desk = Desk::start().await;
     let id = desk.ask(&action("A1", 1800)).await;

@@ -17,7 +17,7 @@ use mandate::{Evidence, HashedAction, Mandate, Millis, Vault};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use server::mandates::{
-    CallerKey, Kind, Refused, SIGNATURE_TAG, Setup, SignedReport, Verifier, signature_profile,
+    CallerKey, Kind, Rail, Refused, SIGNATURE_TAG, Setup, SignedReport, Verifier, signature_profile,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -73,7 +73,7 @@ impl Clock for Of {
 }
 
 impl Facts {
-    fn new(source: Arc<dyn Source>) -> Self {
+    pub fn new(source: Arc<dyn Source>) -> Self {
         Self {
             source: Box::new(Of(source)),
             down: AtomicBool::new(false),
@@ -177,10 +177,6 @@ pub fn action(name: &str, cents: u64) -> Value {
     })
 }
 
-pub fn hashed(action: &Value) -> HashedAction {
-    HashedAction::read(action.to_string().as_bytes()).unwrap()
-}
-
 pub fn agent_signature(action: &Value) -> String {
     let hash = HashedAction::read(action.to_string().as_bytes()).map_or(Digest::ZERO, |action| action.hash());
     let signature = key(2).sign(&mandate::signing_bytes(&hash)).unwrap();
@@ -279,12 +275,28 @@ impl Desk {
     }
 
     /// Stops the server and starts another on the same store and chain.
-    pub async fn restart(mut self) -> Self {
+    pub async fn restart(self) -> Self {
+        self.restart_after(|_| {}).await
+    }
+
+    /// The same; something is done to the store in between.
+    pub async fn restart_after(self, between: impl FnOnce(&Path)) -> Self {
+        self.restart_with(between, |_| {}).await
+    }
+
+    /// The same, set up otherwise.
+    pub async fn restart_with(mut self, between: impl FnOnce(&Path), edit: impl FnOnce(&mut Setup)) -> Self {
         self.server.stop();
         let (till, facts, folder) = (self.till.clone(), self.facts.clone(), self._folder);
         let ahead = self.server.ahead();
         drop(self.server);
-        let server = Self::serve(folder.path(), |_| {}, |_| Some(setup_of(&till, &facts))).await;
+        between(folder.path());
+        let setup = |_: &Arc<dyn Source>| {
+            let mut setup = setup_of(&till, &facts);
+            edit(&mut setup);
+            Some(setup)
+        };
+        let server = Self::serve(folder.path(), |_| {}, setup).await;
         server.later(ahead);
         Self { server, till, facts, _folder: folder }
     }
@@ -333,7 +345,7 @@ impl Desk {
 
     /// A request signed by a key (RFC 9421).
     pub async fn signed(&self, signer: &dyn Signer, method: Method, path: &str, body: Option<&Value>) -> Response {
-        self.signed_with(signer, method, path, body, &env::System.env().secret()).await
+        Signs { server: &self.server }.signed(signer, method, path, body).await
     }
 
     pub async fn signed_with(
@@ -344,32 +356,7 @@ impl Desk {
         body: Option<&Value>,
         nonce: &str,
     ) -> Response {
-        let url = self.server.url(path);
-        let bytes = body.map(Value::to_string).unwrap_or_default();
-        let digest = content_digest(bytes.as_bytes());
-        let fields = [("content-digest", digest.as_str())];
-        let message = Message::request(method.as_str(), &url, &fields, bytes.as_bytes()).unwrap();
-        let parameters = Parameters {
-            created: Some(self.server.app.now()),
-            keyid: Some(ed25519(signer)),
-            nonce: Some(nonce.to_owned()),
-            tag: Some(SIGNATURE_TAG.to_owned()),
-            ..Parameters::default()
-        };
-        let signed = keys::http::sign(signer, &message, &signature_profile(), parameters).unwrap();
-        let mut request = self
-            .server
-            .http
-            .request(method, &url)
-            .header("signature-input", signed.signature_input)
-            .header("signature", signed.signature);
-        if body.is_some() {
-            request = request
-                .header("content-digest", digest)
-                .header("content-type", "application/json")
-                .body(bytes);
-        }
-        request.send().await.unwrap()
+        Signs { server: &self.server }.signed_with(signer, method, path, body, nonce).await
     }
 
     pub async fn inbox(&self) -> Vec<Value> {
@@ -461,11 +448,63 @@ impl Desk {
     }
 }
 
+/// Whoever signs their requests to a server.
+pub struct Signs<'a> {
+    pub server: &'a Server,
+}
+
+impl Signs<'_> {
+    /// A request signed by a key (RFC 9421).
+    pub async fn signed(&self, signer: &dyn Signer, method: Method, path: &str, body: Option<&Value>) -> Response {
+        self.signed_with(signer, method, path, body, &env::System.env().secret()).await
+    }
+
+    pub async fn signed_with(
+        &self,
+        signer: &dyn Signer,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        nonce: &str,
+    ) -> Response {
+        let url = self.server.url(path);
+        let bytes = body.map(Value::to_string).unwrap_or_default();
+        let digest = content_digest(bytes.as_bytes());
+        let fields = [("content-digest", digest.as_str())];
+        let message = Message::request(method.as_str(), &url, &fields, bytes.as_bytes()).unwrap();
+        let parameters = Parameters {
+            created: Some(self.server.app.now()),
+            keyid: Some(ed25519(signer)),
+            nonce: Some(nonce.to_owned()),
+            tag: Some(SIGNATURE_TAG.to_owned()),
+            ..Parameters::default()
+        };
+        let signed = keys::http::sign(signer, &message, &signature_profile(), parameters).unwrap();
+        let mut request = self
+            .server
+            .http
+            .request(method, &url)
+            .header("signature-input", signed.signature_input)
+            .header("signature", signed.signature);
+        if body.is_some() {
+            request = request
+                .header("content-digest", digest)
+                .header("content-type", "application/json")
+                .body(bytes);
+        }
+        request.send().await.unwrap()
+    }
+}
+
 pub const AGENT: &str = "agent-secret";
 pub const MASUMI: &str = "masumi-secret";
 pub const VERIFIER: &str = "verifier-secret";
 
 fn setup_of(till: &Arc<Till>, facts: &Arc<Facts>) -> Setup {
+    setup_with(till.clone(), facts.clone(), tariff())
+}
+
+pub fn setup_with(rail: Arc<dyn Rail>, verifier: Arc<dyn Verifier>, tariff: Tariff) -> Setup {
     let caller = |name: &str, kind, secret: &str| CallerKey {
         name: name.to_owned(),
         kind,
@@ -474,9 +513,9 @@ fn setup_of(till: &Arc<Till>, facts: &Arc<Facts>) -> Setup {
     };
     Setup {
         engine: Arc::new(key(1)),
-        rail: till.clone(),
-        verifier: facts.clone(),
-        tariff: tariff(),
+        rail,
+        verifier,
+        tariff,
         sink: SINK.parse().unwrap(),
         callers: vec![
             caller("agent", Kind::Agent, AGENT),

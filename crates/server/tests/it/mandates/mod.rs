@@ -2,6 +2,7 @@
 
 mod asking;
 mod callers;
+mod cardano;
 mod deciding;
 mod desk;
 mod reading;

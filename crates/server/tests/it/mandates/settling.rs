@@ -180,6 +180,22 @@ async fn a_restart_at_any_moment_loses_nothing() {
 }
 
 #[tokio::test]
+async fn a_release_whose_block_is_gone_is_sent_again() {
+    let desk = Desk::start().await;
+    let digest = allowed(&desk, "A1").await;
+    desk.until("settled", |state| state.unsettled().count() == 0).await;
+    desk.till.roll_back(1);
+    assert!(desk.till.payments().is_empty());
+    desk.server.app.sweep_mandates().await.unwrap();
+    let settled = |state: &mandate::State| {
+        state.unsettled().count() == 0
+            && state.authorization(&digest).unwrap().status == AuthorizationStatus::Settled
+    };
+    desk.until("settled again", settled).await;
+    assert_eq!(desk.till.payments()[&digest], 1);
+}
+
+#[tokio::test]
 async fn a_rollback_of_five_blocks_pays_nothing_twice() {
     let desk = Desk::start().await;
     let mut digests = Vec::new();
@@ -192,6 +208,7 @@ async fn a_rollback_of_five_blocks_pays_nothing_twice() {
         digests.push(digest);
     }
     desk.check(&action("seen", 100)).await;
+    desk.until("quiet", |state| state.unsettled().count() == 0).await;
     desk.till.roll_back(6);
     assert_eq!(desk.till.payments().len(), 0);
     desk.server.app.sweep_mandates().await.unwrap();
@@ -202,7 +219,7 @@ async fn a_rollback_of_five_blocks_pays_nothing_twice() {
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(60), settle).await.unwrap();
-    // The cap of the day holds, whatever of it landed again.
+    assert_eq!(desk.till.payments().len(), 6);
     assert!(desk.till.payments().values().all(|times| *times == 1));
     assert!(desk.till.edit(|books| books.spent) <= 50_000_000);
     let (_, body) = told(desk.check(&action("after", 842)).await).await;

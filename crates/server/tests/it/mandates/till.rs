@@ -10,7 +10,7 @@ use mandate::price::{Locked, OutRef};
 use mandate::text::{KeyHash, TxHash, Units};
 use mandate::{Hashed, Mandate, Millis, Status, Vault};
 use serde::{Deserialize, Serialize};
-use server::mandates::{Built, Found, Rail, Release, Trouble};
+use server::mandates::{Built, ChainError, Found, Rail, Release};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
@@ -153,17 +153,17 @@ impl Till {
         hex::encode([public.as_bytes().as_slice(), signature.as_bytes().as_slice()].concat())
     }
 
-    fn up(&self) -> Result<(), Trouble> {
-        if self.books.lock().unwrap().down { Err(Trouble::Unavailable("down".into())) } else { Ok(()) }
+    fn up(&self) -> Result<(), ChainError> {
+        if self.books.lock().unwrap().down { Err(ChainError::Unavailable("down".into())) } else { Ok(()) }
     }
 
     fn now(&self) -> Millis {
         Millis::try_from(self.source.now()).unwrap()
     }
 
-    fn land(&self, tx: &Tx) -> Result<TxHash, Trouble> {
+    fn land(&self, tx: &Tx) -> Result<TxHash, ChainError> {
         let refused = |rule: &str| {
-            Err(Trouble::Rejected { invariant: Some(rule.to_owned()), error: format!("{rule} ? False") })
+            Err(ChainError::Rejected { invariant: Some(rule.to_owned()), error: format!("{rule} ? False") })
         };
         let now = self.now();
         let tx_hash = tx.body.hash();
@@ -180,7 +180,7 @@ impl Till {
             }
             Body::Spend { bond, approver, .. } => {
                 let Some(there) = next.bonds.remove(bond) else {
-                    return Err(Trouble::Contention("the bond was spent".into()));
+                    return Err(ChainError::Contention("the bond was spent".into()));
                 };
                 if approver.is_some() && !tx.witnessed {
                     return refused("b4");
@@ -192,7 +192,7 @@ impl Till {
             Body::Release { nonce_seen, record, bond, .. } => {
                 let fields = &record.fields;
                 if *nonce_seen != books.last_nonce {
-                    return Err(Trouble::Contention("the vault was spent".into()));
+                    return Err(ChainError::Contention("the vault was spent".into()));
                 }
                 if books.status != Status::Active {
                     return refused("R3");
@@ -224,7 +224,7 @@ impl Till {
                 if let Some(bond) = bond
                     && next.bonds.remove(bond).is_none()
                 {
-                    return Err(Trouble::Contention("the bond was spent".into()));
+                    return Err(ChainError::Contention("the bond was spent".into()));
                 }
                 pays = Some(record.digest_hex);
             }
@@ -251,7 +251,7 @@ impl Till {
 
 #[async_trait]
 impl Rail for Till {
-    async fn observe(&self, _: &Vault) -> Result<Observed, Trouble> {
+    async fn observe(&self, _: &Vault) -> Result<Observed, ChainError> {
         self.up()?;
         let books = self.books.lock().unwrap();
         Ok(Observed {
@@ -267,34 +267,34 @@ impl Rail for Till {
         })
     }
 
-    async fn bond(&self, at: OutRef) -> Result<Option<Locked>, Trouble> {
+    async fn bond(&self, at: OutRef) -> Result<Option<Locked>, ChainError> {
         self.up()?;
         Ok(self.books.lock().unwrap().bonds.get(&at).cloned())
     }
 
-    async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, Trouble> {
+    async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
         self.submit(tx).await
     }
 
-    async fn release(&self, release: &Release<'_>) -> Result<Built, Trouble> {
+    async fn release(&self, release: &Release<'_>) -> Result<Built, ChainError> {
         self.up()?;
         let nonce_seen = self.books.lock().unwrap().last_nonce;
         let record = Box::new(release.record.clone());
         Ok(Self::built(Body::Release { number: self.number(), nonce_seen, record, bond: release.bond }))
     }
 
-    async fn refund(&self, bond: OutRef, approver: Option<KeyHash>) -> Result<Built, Trouble> {
+    async fn refund(&self, bond: OutRef, approver: Option<KeyHash>) -> Result<Built, ChainError> {
         self.up()?;
         Ok(Self::built(Body::Spend { number: self.number(), bond, approver, captures: false }))
     }
 
-    async fn capture(&self, bond: OutRef, approver: KeyHash) -> Result<Built, Trouble> {
+    async fn capture(&self, bond: OutRef, approver: KeyHash) -> Result<Built, ChainError> {
         self.up()?;
         Ok(Self::built(Body::Spend { number: self.number(), bond, approver: Some(approver), captures: true }))
     }
 
-    fn witness(&self, tx: &[u8], witness_set: &[u8], key: KeyHash) -> Result<Vec<u8>, Trouble> {
-        let bad = |text: &str| Trouble::BadWitness(text.to_owned());
+    fn witness(&self, tx: &[u8], witness_set: &[u8], key: KeyHash) -> Result<Vec<u8>, ChainError> {
+        let bad = |text: &str| ChainError::BadWitness(text.to_owned());
         let mut tx: Tx = canon::from_slice(tx).map_err(|_| bad("no transaction"))?;
         let (public, signature) = witness_set.split_at_checked(32).ok_or_else(|| bad("too short"))?;
         let public = PublicKey::from_bytes(public.try_into().unwrap()).map_err(|_| bad("no key"))?;
@@ -309,32 +309,32 @@ impl Rail for Till {
         Ok(canon::to_vec(&tx).unwrap())
     }
 
-    async fn submit(&self, tx: &[u8]) -> Result<TxHash, Trouble> {
+    async fn submit(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
         self.up()?;
         let fate = self.edit(|books| {
             books.submissions += 1;
             books.fates.pop_front()
         });
-        let tx: Tx = canon::from_slice(tx).map_err(|_| Trouble::Malformed("no transaction".into()))?;
+        let tx: Tx = canon::from_slice(tx).map_err(|_| ChainError::Malformed("no transaction".into()))?;
         match fate {
             None => self.land(&tx),
-            Some(Fate::FailsClean) => Err(Trouble::Unavailable("told to".into())),
-            Some(Fate::LostClean) => Err(Trouble::Unknown("told to".into())),
+            Some(Fate::FailsClean) => Err(ChainError::Unavailable("told to".into())),
+            Some(Fate::LostClean) => Err(ChainError::Unknown("told to".into())),
             Some(Fate::LostLanded) => {
                 self.land(&tx)?;
-                Err(Trouble::Unknown("told to".into()))
+                Err(ChainError::Unknown("told to".into()))
             }
         }
     }
 
-    async fn find(&self, record: &Record) -> Result<Option<Found>, Trouble> {
+    async fn find(&self, record: &Record) -> Result<Option<Found>, ChainError> {
         self.up()?;
         let books = self.books.lock().unwrap();
         let at = books.blocks.iter().position(|block| block.pays == Some(record.digest_hex));
         Ok(at.map(|at| Found { tx_hash: books.blocks[at].tx_hash, block_height: at as u64 + 1 }))
     }
 
-    async fn confirmed(&self, tx: TxHash) -> Result<Option<u64>, Trouble> {
+    async fn confirmed(&self, tx: TxHash) -> Result<Option<u64>, ChainError> {
         self.up()?;
         let books = self.books.lock().unwrap();
         Ok(books.blocks.iter().position(|block| block.tx_hash == tx).map(|at| at as u64 + 1))

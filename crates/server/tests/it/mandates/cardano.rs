@@ -1,0 +1,277 @@
+//! The same under Cardano's own rules: the embedded ledger, the real scripts, real wallets. Each submission four ways, and blocks
+//! that are taken back.
+
+use super::desk::{AGENT, Facts, action, evidence_of, key, key_hash, mandate_json, paid, proposal, setup_with, signed_approval, statement_of, told};
+use crate::support::{Server, Told, folder};
+use chain::faulty::{Call, Fault};
+use chain::wallet::sign_tx;
+use chain::{Anchor, Asset, Built, Faulty, LedgerChain, Treasury, Value, Wallet};
+use env::Source;
+use keys::SoftwareSigner;
+use mandate::authorization::AuthorizationDigest;
+use mandate::issue::ChainName;
+use mandate::price::{BondStatus, OutRef, Price};
+use mandate::state::AuthorizationStatus;
+use mandate::{Authority, Mandate, State, Vault};
+use serde_json::{Value as Json, json};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tempfile::TempDir;
+
+struct Coast {
+    server: Server,
+    ledger: Arc<LedgerChain>,
+    faulty: Arc<Faulty<Arc<LedgerChain>>>,
+    treasury: Arc<Treasury>,
+    agent: Wallet,
+    vault: Vault,
+    _folder: TempDir,
+}
+
+type Parts = (Arc<LedgerChain>, Arc<Faulty<Arc<LedgerChain>>>, Arc<Treasury>, Arc<dyn Source>);
+
+const NETWORK: ChainName = ChainName::Preprod;
+/// How long the chain is waited for.
+const PATIENCE: Duration = Duration::from_millis(400);
+const FEE_WALLET: u8 = 3;
+const AGENT_WALLET: u8 = 10;
+const DEPOSITOR: u8 = 7;
+
+impl Coast {
+    /// A mandate anchored by its principal, a vault with 500 USDM.
+    async fn start() -> Self {
+        let folder = folder();
+        let made: OnceLock<Parts> = OnceLock::new();
+        let notifier = |_: &fetch::Client| -> Arc<dyn server::Tell> { Arc::new(Told::default()) };
+        let server = Server::keeping(folder.path(), |_| {}, notifier, |source| {
+            let ledger = Arc::new(LedgerChain::open(None, Arc::clone(source), NETWORK).unwrap());
+            let faulty = Arc::new(Faulty::new(Arc::clone(&ledger)));
+            let wallet = Arc::new(key(FEE_WALLET));
+            let clock = Arc::clone(source);
+            let treasury =
+                Arc::new(Treasury::with_patience(faulty.clone(), NETWORK, wallet, clock, PATIENCE).unwrap());
+            let mut tariff = super::desk::tariff();
+            tariff.escrow_address = treasury.escrow().clone();
+            let setup = setup_with(treasury.clone(), Arc::new(Facts::new(Arc::clone(source))), tariff);
+            let _ = made.set((ledger, faulty, treasury, Arc::clone(source)));
+            Some(setup)
+        })
+        .await;
+        let (ledger, faulty, treasury, source) = made.into_inner().unwrap();
+        let agent = Wallet::new(ledger.clone(), NETWORK, Arc::new(key(AGENT_WALLET)), source.clone()).unwrap();
+        for _ in 0..12 {
+            ledger.fund(treasury.wallet().address(), Value::of(200_000_000)).unwrap();
+        }
+        ledger.fund(agent.address(), Value::of(100_000_000)).unwrap();
+        let document = mandate_json().to_string();
+        let mandate = Mandate::read(document.as_bytes()).unwrap();
+        let asset: Asset = ("ee".repeat(28).parse().unwrap(), "745553444d".parse().unwrap());
+        let anchoring = treasury.anchor(&Anchor::of(&mandate, asset.clone()).unwrap()).await.unwrap();
+        signed_by(&treasury, &anchoring.built, &key(6)).await;
+        let opening = treasury.open_vault(anchoring.mandate_ref).await.unwrap();
+        signed_by(&treasury, &opening.built, &key(6)).await;
+        let depositor = Wallet::new(ledger.clone(), NETWORK, Arc::new(key(DEPOSITOR)), source).unwrap();
+        let money = Value::of(5_000_000).with(asset, 500_000_000);
+        ledger.fund(depositor.address(), money).unwrap();
+        let deposit = treasury.deposit(&opening.vault, depositor.address(), 500_000_000).await.unwrap();
+        signed_by(&treasury, &deposit, &key(DEPOSITOR)).await;
+        server.app.anchor_mandate(document.as_bytes(), opening.vault.clone(), None).await.unwrap();
+        Self { server, ledger, faulty, treasury, agent, vault: opening.vault, _folder: folder }
+    }
+
+    async fn post(&self, path: &str, body: &Json) -> (u16, Json) {
+        told(self.server.http.post(self.server.url(path)).json(body).send().await.unwrap()).await
+    }
+
+    async fn check(&self, action: &Json, payment: Option<&str>) -> (u16, Json) {
+        let mut request = self.server.http.post(self.server.url("/v1/authority/check")).bearer_auth(AGENT);
+        if let Some(payment) = payment {
+            request = request.header("payment-signature", payment);
+        }
+        told(request.json(&proposal(action, true)).send().await.unwrap()).await
+    }
+
+    async fn allowed(&self, name: &str) -> AuthorizationDigest {
+        let (status, body) = self.check(&action(name, 842), None).await;
+        assert_eq!(status, 200, "{body}");
+        body["authorization"]["digest_hex"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// Priced, locked by the agent's wallet, paid. Gives the approval's id.
+    async fn ask(&self, action: &Json) -> String {
+        let (status, required) = self.check(action, None).await;
+        assert_eq!(status, 402, "{required}");
+        let price: Price = canon::from_slice(required["accepts"][0]["extra"].to_string().as_bytes()).unwrap();
+        let lock = self.agent.lock(&price, self.vault.mandate_ref).await.unwrap();
+        self.treasury.submit(&lock.tx).await.unwrap();
+        let at = OutRef { output_index: 0, tx_hash: lock.tx_hash };
+        let (status, body) = self.check(action, Some(&paid(&required, &at))).await;
+        assert_eq!((status, &body["bond"]["status"]), (200, &json!("locked")), "{body}");
+        body["approval_id"].as_str().unwrap().to_owned()
+    }
+
+    async fn approve(&self, id: &str) -> Json {
+        let path = format!("/v1/approvals/{id}/approve");
+        let desk = super::desk::Signs { server: &self.server };
+        let (status, draft) = told(desk.signed(&key(5), reqwest::Method::POST, &path, Some(&json!({}))).await).await;
+        assert_eq!(status, 200, "{draft}");
+        let (status, approved) = self.post(&path, &signed_approval(&draft, &key(5))).await;
+        assert_eq!(status, 200, "{approved}");
+        approved
+    }
+
+    async fn execute(&self, id: &str, approved: &Json) {
+        let witness = witness(approved["unsigned_tx_cbor"].as_str().unwrap(), &key(5));
+        let body = json!({ "approval_id": id, "authorization_digest": approved["authorization"]["digest_hex"],
+            "cfo_witness_cbor": witness });
+        let (status, sent) = self.post("/v1/executions", &body).await;
+        assert_eq!((status, &sent["tx_hash"]), (200, &approved["tx_hash"]), "{sent}");
+    }
+
+    async fn state(&self) -> Arc<State> {
+        let stream = ledger::StreamId::new("mandate", "M-001").unwrap();
+        self.server.app.runtime().state::<Authority>(&stream).await.unwrap().0
+    }
+
+    /// Moves the clock on until it holds.
+    async fn until(&self, what: &str, seconds: u64, holds: impl Fn(&State) -> bool) {
+        let wait = async {
+            while !holds(self.state().await.as_ref()) {
+                self.server.later(seconds);
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        assert!(tokio::time::timeout(Duration::from_secs(60), wait).await.is_ok(), "never: {what}");
+    }
+
+    async fn balance(&self) -> u64 {
+        self.treasury.observe(&self.vault).await.unwrap().vault_balance.get()
+    }
+
+    async fn received(&self) -> u64 {
+        use chain::Chain;
+        let asset = (self.vault.asset_policy, self.vault.asset_name.clone());
+        let utxos = self.ledger.utxos(super::desk::RECIPIENT).await.unwrap();
+        utxos.iter().map(|utxo| utxo.output.value.quantity(&asset)).sum()
+    }
+}
+
+/// Adds a wallet's signature and submits.
+async fn signed_by(treasury: &Treasury, built: &Built, signer: &SoftwareSigner) {
+    let set = sign_tx(&built.tx, signer).unwrap();
+    let tx = treasury.witness(&built.tx, &set, key_hash(signer)).unwrap();
+    treasury.submit(&tx).await.unwrap();
+}
+
+/// What a CIP-30 wallet gives back for a transaction.
+fn witness(tx: &str, signer: &SoftwareSigner) -> String {
+    hex::encode(sign_tx(&hex::decode(tx).unwrap(), signer).unwrap())
+}
+
+fn settled(digest: AuthorizationDigest) -> impl Fn(&State) -> bool {
+    move |state| state.authorization(&digest).unwrap().status == AuthorizationStatus::Settled
+}
+
+#[tokio::test]
+async fn what_is_allowed_is_paid_by_the_vault() {
+    let coast = Coast::start().await;
+    let digest = coast.allowed("A1").await;
+    coast.until("settled", 0, settled(digest)).await;
+    assert_eq!((coast.balance().await, coast.received().await), (491_580_000, 8_420_000));
+    let tx = coast.state().await.authorization(&digest).unwrap().tx_hash.unwrap();
+    assert!(coast.treasury.confirmed(tx).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn what_a_person_signs_is_paid_and_the_bond_goes_back_with_it() {
+    let coast = Coast::start().await;
+    let before = coast.agent.address().clone();
+    let id = coast.ask(&action("A1", 1800)).await;
+    let approved = coast.approve(&id).await;
+    // The agent's, the principal's and the engine's signatures are no approver's.
+    for seed in [1, 2, 6, AGENT_WALLET] {
+        let witness = witness(approved["unsigned_tx_cbor"].as_str().unwrap(), &key(seed));
+        let body = json!({ "approval_id": id, "authorization_digest": approved["authorization"]["digest_hex"],
+            "cfo_witness_cbor": witness });
+        let (status, refused) = coast.post("/v1/executions", &body).await;
+        assert_eq!((status, &refused["code"]), (401, &json!("bad_witness")), "{seed}");
+    }
+    coast.execute(&id, &approved).await;
+    coast.until("the bond is back", 0, |state| state.open().count() == 0).await;
+    assert_eq!((coast.balance().await, coast.received().await), (482_000_000, 18_000_000));
+    let state = coast.state().await;
+    let bond = state.approval(&id.parse().unwrap()).unwrap().bond.clone().unwrap();
+    assert_eq!(bond.status, BondStatus::Refunded);
+    assert_eq!(bond.outcome_tx.unwrap().to_string(), approved["tx_hash"].as_str().unwrap());
+    use chain::Chain;
+    let back = coast.ledger.utxos(before.as_str()).await.unwrap();
+    assert!(back.iter().any(|utxo| utxo.at.tx_hash == bond.outcome_tx.unwrap() && utxo.output.value.lovelace == 5_000_000));
+}
+
+#[tokio::test]
+async fn a_frivolous_question_costs_its_bond() {
+    let coast = Coast::start().await;
+    let id = coast.ask(&action("A1", 1800)).await;
+    let desk = super::desk::Signs { server: &coast.server };
+    let path = format!("/v1/approvals/{id}/statement");
+    let asked = json!({ "reason": "frivolous" });
+    let shown = told(desk.signed(&key(5), reqwest::Method::POST, &path, Some(&asked)).await).await.1;
+    let body = json!({ "reason": "frivolous", "signed": evidence_of(&statement_of(&shown), &key(5)) });
+    let (status, declined) = coast.post(&format!("/v1/approvals/{id}/decline"), &body).await;
+    assert_eq!(status, 200, "{declined}");
+    let witness = witness(declined["bond_tx"]["unsigned_tx_cbor"].as_str().unwrap(), &key(5));
+    let body = json!({ "tx_hash": declined["bond_tx"]["tx_hash"], "cfo_witness_cbor": witness });
+    let (status, spent) = coast.post(&format!("/v1/approvals/{id}/bond-submit"), &body).await;
+    assert_eq!((status, &spent["bond"]["status"]), (200, &json!("captured")), "{spent}");
+    use chain::Chain;
+    let sink = coast.ledger.utxos(coast.treasury.sink().as_str()).await.unwrap();
+    assert_eq!(sink.iter().map(|utxo| utxo.output.value.lovelace).sum::<u64>(), 5_000_000);
+    assert_eq!(coast.balance().await, 500_000_000);
+}
+
+#[tokio::test]
+async fn a_bond_that_nobody_answered_goes_back_by_time() {
+    let coast = Coast::start().await;
+    coast.ask(&action("A1", 1800)).await;
+    coast.server.later(3_700);
+    coast.until("refunded", 61, |state| state.open().count() == 0).await;
+    use chain::Chain;
+    assert!(coast.ledger.utxos(coast.treasury.escrow().as_str()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn each_submission_four_ways_pays_once() {
+    for fault in [Fault::FailsClean, Fault::FailsAfterLanding, Fault::NeverAnswers, Fault::LandsAndNeverAnswers] {
+        let coast = Coast::start().await;
+        coast.faulty.next(Call::Submit, fault);
+        let digest = coast.allowed("A1").await;
+        coast.until("settled", 1, settled(digest)).await;
+        assert_eq!((coast.balance().await, coast.received().await), (491_580_000, 8_420_000), "{fault:?}");
+        // And what a person signed.
+        let id = coast.ask(&action("A2", 1800)).await;
+        let approved = coast.approve(&id).await;
+        coast.faulty.next(Call::Submit, fault);
+        coast.execute(&id, &approved).await;
+        coast.until("the bond is back", 1, |state| state.open().count() == 0).await;
+        assert_eq!((coast.balance().await, coast.received().await), (473_580_000, 26_420_000), "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn five_blocks_taken_back_pay_nothing_twice() {
+    let coast = Coast::start().await;
+    for n in 0..5 {
+        let digest = coast.allowed(&format!("A{n}")).await;
+        coast.until("settled", 0, settled(digest)).await;
+    }
+    let seen = coast.balance().await;
+    assert_eq!(seen, 500_000_000 - 5 * 8_420_000);
+    coast.check(&action("seen", 100), None).await;
+    coast.until("quiet", 0, |state| state.unsettled().count() == 0).await;
+    coast.ledger.roll_back(5).unwrap();
+    coast.server.app.sweep_mandates().await.unwrap();
+    coast.until("quiet again", 1, |state| state.unsettled().count() == 0).await;
+    let (left, received) = (coast.balance().await, coast.received().await);
+    assert_eq!(left + received, 500_000_000);
+    assert!(received <= 5 * 8_420_000 + 1_000_000, "{received}");
+}
