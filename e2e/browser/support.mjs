@@ -96,8 +96,9 @@ export async function launch() {
  * @param {import('playwright-core').Browser} browser
  * @param {number} width
  * @param {'light' | 'dark'} [scheme]
+ * @param {boolean} [seals] the authenticator has PRF
  */
-export async function window(browser, width, scheme = 'light') {
+export async function window(browser, width, scheme = 'light', seals = false) {
   const context = await browser.newContext({
     viewport: { width, height: width < 600 ? 844 : 900 },
     colorScheme: scheme,
@@ -119,6 +120,7 @@ export async function window(browser, width, scheme = 'light') {
       hasUserVerification: true,
       isUserVerified: true,
       automaticPresenceSimulation: true,
+      hasPrf: seals,
     },
   });
   return { context, page };
@@ -186,7 +188,7 @@ export function same(actual, expected, what = '') {
 }
 
 /** @returns {Promise<number>} */
-function freePort() {
+export function freePort() {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);

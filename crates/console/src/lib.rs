@@ -10,6 +10,7 @@ mod card;
 mod entry;
 mod home;
 mod manage;
+mod mandates;
 mod notifications;
 mod organization;
 mod page;
@@ -62,6 +63,7 @@ pub fn router() -> Router<App> {
         .route("/stop", get(organization::stop).post(organization::act_on_stops))
         .route("/favicon.ico", get(assets::icon))
         .route("/static/{hash}/{*path}", get(assets::asset))
+        .merge(mandates::routes())
         .layer(DefaultBodyLimit::max(MOST))
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Shell {
     pub name: Option<String>,
     /// How many questions wait for them.
     pub waiting: usize,
+    /// How many approvals wait for the key this browser has proved, where it has proved one.
+    pub approvals: Option<usize>,
     /// The token every form of this page carries.
     pub csrf: String,
     /// What was just done, in one sentence.
@@ -124,6 +126,9 @@ pub(crate) fn said(word: &str) -> Option<&'static str> {
         "running" => "It goes on.",
         "out" => "You are signed out.",
         "enrolled" => "Your passkey is enrolled and you are signed in.",
+        "signed" => "Your signature is recorded. More approvers must sign.",
+        "released" => "The release is signed and on its way.",
+        "declined" => "You declined.",
         "person" => "You now answer for this seat.",
         _ => return None,
     })
@@ -141,6 +146,10 @@ impl Fault {
     pub fn back_to(mut self, path: impl Into<String>) -> Self {
         self.back = Some(path.into());
         self
+    }
+
+    pub fn into_error(self) -> Error {
+        self.error
     }
 }
 
@@ -196,7 +205,7 @@ impl IntoResponse for Fault {
 }
 
 /// A refusal is lower case without a full stop; on a page it is a sentence.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
     format!("{first}{}.", chars.as_str().trim_end_matches('.'))
@@ -211,6 +220,7 @@ impl Visitor {
         };
         Ok(Shell {
             title: title.to_owned(),
+            approvals: self.approvals().await?,
             name: self.member.as_ref().map(|member| crate::words::shown(&member.name)),
             waiting,
             csrf: self.csrf(room.map(pxp::RoomId::as_str)),

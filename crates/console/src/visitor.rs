@@ -8,6 +8,7 @@ use canon::Digest;
 use env::Timestamp;
 use http::{HeaderMap, header};
 use pxp::RoomId;
+use server::mandates::Refused;
 use server::{App, Caller, ClientAddress, Error, Link, Session};
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
@@ -40,6 +41,24 @@ impl Member {
 impl Visitor {
     pub fn member(&self) -> Result<&Member, Fault> {
         self.member.as_ref().ok_or_else(|| Error::Unauthenticated.into())
+    }
+
+    /// What the browser sent, without a bearer secret.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// How many approvals of mandates wait for the keys of this visitor; `None` without a key.
+    pub async fn approvals(&self) -> Result<Option<usize>, Error> {
+        if !self.app.keeps_mandates() {
+            return Ok(None);
+        }
+        let failed = |refused: Refused| Error::Unavailable { code: "mandates_unavailable", text: refused.text };
+        let reader = self.app.reader(&self.headers).await.map_err(failed)?;
+        if !reader.is_somebody() {
+            return Ok(None);
+        }
+        self.app.approvals_count(&reader).await.map(Some).map_err(failed)
     }
 
     /// As whom this visitor stands in the room: by a personal credential for it, else as the signed-in member, else by

@@ -88,7 +88,7 @@ pub struct Waiting {
 pub(crate) struct Spent(Mutex<HashMap<String, Timestamp>>);
 
 impl Spent {
-    fn spend(&self, nonce: &str, until: Timestamp, now: Timestamp) -> Result<(), Error> {
+    pub(crate) fn spend(&self, nonce: &str, until: Timestamp, now: Timestamp) -> Result<(), Error> {
         let mut spent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         spent.retain(|_, until| now < *until);
         match spent.insert(nonce.to_owned(), until) {

@@ -104,6 +104,21 @@ impl Seals {
         (cookie.room == room).then_some(cookie.secret)
     }
 
+    /// A `Set-Cookie` value by which a browser keeps the proof of a mandate approver's key.
+    pub(crate) fn approver_cookie(&self, sealed: &str, age: u64) -> String {
+        self.cookie(&format!("{}approver", self.prefix()), sealed, age)
+    }
+
+    /// The `Set-Cookie` value that ends it.
+    pub fn end_approver(&self) -> String {
+        self.approver_cookie("", 0)
+    }
+
+    /// The proof a browser keeps, sealed.
+    pub(crate) fn approver<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        cookie_value(headers, &format!("{}approver", self.prefix()))
+    }
+
     /// Seals a challenge for the browser to bring back.
     pub(crate) fn challenge(&self, env: &mut env::Env, purpose: &str) -> (Challenge, String) {
         let until = env.now() + Duration::from_secs(600);

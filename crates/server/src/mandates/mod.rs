@@ -4,6 +4,7 @@
 mod answer;
 mod approve;
 mod check;
+pub mod desk;
 mod http;
 mod interpret;
 mod kept;

@@ -110,7 +110,9 @@ impl Who {
             Self::Key(PublicKey::P256(_)) => Role::Stranger,
             Self::Member(keys) => {
                 let of = keys.iter().find(|key| mandate.approver(key).is_some());
-                of.map_or(Role::Stranger, |key| Role::Approver(*key))
+                let principal = keys.contains(&mandate.principal.cardano_key_hash);
+                let other = if principal { Role::Principal } else { Role::Stranger };
+                of.map_or(other, |key| Role::Approver(*key))
             }
         }
     }
@@ -167,15 +169,25 @@ impl App {
         if parts.headers.contains_key("signature-input") {
             return self.signed(parts, body).await.map(Who::Key);
         }
-        let (caller, _) = self.identify(&parts.headers, None).await?;
-        Ok(match caller {
+        self.by_browser(&parts.headers).await
+    }
+
+    /// By what a browser keeps: the proof of a key, and the session of a member who is seated for one.
+    pub(super) async fn by_browser(&self, headers: &HeaderMap) -> Result<Who, Refused> {
+        let proved = self.proved(headers);
+        let (caller, _) = self.identify(headers, None).await?;
+        let mut keys: Vec<KeyHash> = proved.into_iter().collect();
+        match caller {
             Caller::Member { session, .. } => {
                 let seats = self.mandates()?.setup.approvers.iter();
                 let own = seats.filter(|seat| seat.org == session.org && seat.member == session.member);
-                Who::Member(own.map(|seat| seat.key).collect())
+                keys.extend(own.map(|seat| seat.key));
             }
-            _ => Who::Nobody,
-        })
+            _ if proved.is_none() => return Ok(Who::Nobody),
+            _ => {}
+        }
+        keys.dedup();
+        Ok(Who::Member(keys))
     }
 
     /// The key that signed the request, once: a nonce that wrote something is remembered until its signature is over.
