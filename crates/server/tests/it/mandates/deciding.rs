@@ -30,6 +30,7 @@ async fn an_approved_release_pays_and_gives_the_bond_back() {
     let expected = [
         "AuthorizationDrafted",
         "CFOApproved",
+        "CREVerificationCompleted",
         "AuthorityEvaluationStarted",
         "AuthorityEvaluated",
         "AuthorizationIssued",
