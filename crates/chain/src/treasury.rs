@@ -198,8 +198,7 @@ impl Treasury {
     /// The output at a script that holds the script's own token.
     async fn holder(&self, hash: KeyHash, name: &[u8], what: &str) -> Result<Utxo, ChainError> {
         let asset = token(hash, name)?;
-        let utxos = self.chain.utxos(self.at_script(hash).as_str()).await?;
-        let held = utxos.into_iter().find(|utxo| utxo.output.value.quantity(&asset) == 1);
+        let held = self.chain.holder(self.at_script(hash).as_str(), &asset).await?;
         held.ok_or_else(|| ChainError::Missing(what.to_owned()))
     }
 
