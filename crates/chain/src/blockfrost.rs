@@ -3,7 +3,8 @@
 use crate::refusal::refusal;
 use crate::value::asset_name;
 use crate::{
-    Chain, ChainError, Confirmed, Datum, ExUnits, Output, Parameters, Ratio, Script, Tip, Utxo, Value, cbor,
+    Asset, Chain, ChainError, Confirmed, Datum, ExUnits, Output, Parameters, Ratio, Script, Tip, Utxo, Value,
+    cbor,
 };
 use async_trait::async_trait;
 use fetch::{Client, Policy, Request, Response};
@@ -58,6 +59,26 @@ impl Blockfrost {
             .await
     }
 
+    /// All pages of a list of outputs; nothing where there is no such list.
+    async fn pages(&self, path: &str) -> Result<Vec<Utxo>, ChainError> {
+        let mut utxos = Vec::new();
+        for page in 1..=PAGES {
+            let rows: Vec<Row> =
+                self.get(&format!("{path}?count={PAGE}&page={page}")).await?.unwrap_or_default();
+            for row in &rows {
+                let tx_hash = row.tx_hash.as_deref().and_then(|hash| hash.parse().ok());
+                let tx_hash =
+                    tx_hash.ok_or_else(|| ChainError::Unavailable("an output without a name".to_owned()))?;
+                let at = OutRef { output_index: row.output_index, tx_hash };
+                utxos.extend(self.output(row).await?.map(|output| Utxo { at, output }));
+            }
+            if rows.len() < PAGE {
+                return Ok(utxos);
+            }
+        }
+        Err(ChainError::Unavailable(format!("{path}: more than {} outputs", PAGES * PAGE)))
+    }
+
     async fn output(&self, row: &Row) -> Result<Option<Output>, ChainError> {
         let Ok(address) = row.address.parse::<Address>() else { return Ok(None) };
         let script = match &row.reference_script_hash {
@@ -98,22 +119,13 @@ impl Chain for Blockfrost {
     }
 
     async fn utxos(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
-        let mut utxos = Vec::new();
-        for page in 1..=PAGES {
-            let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}");
-            let rows: Vec<Row> = self.get(&path).await?.unwrap_or_default();
-            for row in &rows {
-                let tx_hash = row.tx_hash.as_deref().and_then(|hash| hash.parse().ok());
-                let tx_hash =
-                    tx_hash.ok_or_else(|| ChainError::Unavailable("an output without a name".to_owned()))?;
-                let at = OutRef { output_index: row.output_index, tx_hash };
-                utxos.extend(self.output(row).await?.map(|output| Utxo { at, output }));
-            }
-            if rows.len() < PAGE {
-                return Ok(utxos);
-            }
-        }
-        Err(ChainError::Unavailable(format!("more than {} outputs at {address}", PAGES * PAGE)))
+        self.pages(&format!("/addresses/{address}/utxos")).await
+    }
+
+    async fn holder(&self, address: &str, (policy, name): &Asset) -> Result<Option<Utxo>, ChainError> {
+        let token = (*policy, name.clone());
+        let utxos = self.pages(&format!("/addresses/{address}/utxos/{policy}{name}")).await?;
+        Ok(utxos.into_iter().find(|utxo| utxo.output.value.quantity(&token) == 1))
     }
 
     async fn utxo(&self, at: OutRef) -> Result<Option<Utxo>, ChainError> {

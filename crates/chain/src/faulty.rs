@@ -1,6 +1,6 @@
 //! A chain whose calls go wrong as they are told to, for tests: each call in each of the four ways.
 
-use crate::{Chain, ChainError, Confirmed, ExUnits, Parameters, Tip, Utxo};
+use crate::{Asset, Chain, ChainError, Confirmed, ExUnits, Parameters, Tip, Utxo};
 use async_trait::async_trait;
 use mandate::price::OutRef;
 use mandate::text::TxHash;
@@ -105,6 +105,9 @@ impl<C: Chain> Chain for Faulty<C> {
     }
     async fn utxos(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
         self.run(Call::Utxos, self.chain.utxos(address)).await
+    }
+    async fn holder(&self, address: &str, token: &Asset) -> Result<Option<Utxo>, ChainError> {
+        self.run(Call::Utxos, self.chain.holder(address, token)).await
     }
     async fn utxo(&self, at: OutRef) -> Result<Option<Utxo>, ChainError> {
         self.run(Call::Utxo, self.chain.utxo(at)).await

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     /// `(program 1.1.0 (lam x (con bytestring #abcd)))`, by hand: versions, lambda, constant, type, filler, bytes, filler.
-    const PROGRAM: &[u8] = &[1, 1, 0, 0b0010_0100, 0b1_0001_0_01, 2, 0xab, 0xcd, 0, 1];
+    const PROGRAM: &[u8] = &[1, 1, 0, 0b0010_0100, 0b1000_1001, 2, 0xab, 0xcd, 0, 1];
 
     #[test]
     fn a_parameter_moves_the_program_by_half_a_byte_and_realigns_its_strings() {
@@ -265,13 +265,13 @@ mod tests {
             0,
             0b0011_0010,
             0b0100_1000,
-            0b1_0_000001,
+            0b1000_0001,
             2,
             0xab,
             0xcd,
             0,
-            0b0100_1_100,
-            0b0_0_000001,
+            0b0100_1100,
+            0b0000_0001,
             1,
             7,
             0,

@@ -6,6 +6,7 @@
 pub mod blockfrost;
 pub mod build;
 mod cbor;
+mod connect;
 pub mod data;
 mod error;
 pub mod faulty;
@@ -21,6 +22,7 @@ pub mod treasury;
 mod value;
 pub mod wallet;
 
+pub use connect::connect;
 pub use data::{Anchor, VaultState};
 pub use error::ChainError;
 pub use faulty::Faulty;
@@ -49,6 +51,13 @@ pub trait Chain: Send + Sync + std::fmt::Debug {
 
     /// The unspent outputs at an address in bech32, in no promised order.
     async fn utxos(&self, address: &str) -> Result<Vec<Utxo>, ChainError>;
+
+    /// The unspent output at an address that holds exactly one of a token. Whoever sends other outputs there, however many, does
+    /// not change the answer.
+    async fn holder(&self, address: &str, token: &Asset) -> Result<Option<Utxo>, ChainError> {
+        let utxos = self.utxos(address).await?;
+        Ok(utxos.into_iter().find(|utxo| utxo.output.value.quantity(token) == 1))
+    }
 
     /// One output. None where it was spent, or never was.
     async fn utxo(&self, at: OutRef) -> Result<Option<Utxo>, ChainError>;
@@ -97,6 +106,9 @@ impl<C: Chain + ?Sized> Chain for Arc<C> {
     }
     async fn utxos(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
         (**self).utxos(address).await
+    }
+    async fn holder(&self, address: &str, token: &Asset) -> Result<Option<Utxo>, ChainError> {
+        (**self).holder(address, token).await
     }
     async fn utxo(&self, at: OutRef) -> Result<Option<Utxo>, ChainError> {
         (**self).utxo(at).await

@@ -1,6 +1,6 @@
 //! A chain that is waited for only so long.
 
-use crate::{Chain, ChainError, Confirmed, ExUnits, Parameters, Tip, Utxo};
+use crate::{Asset, Chain, ChainError, Confirmed, ExUnits, Parameters, Tip, Utxo};
 use async_trait::async_trait;
 use mandate::price::OutRef;
 use mandate::text::TxHash;
@@ -31,6 +31,9 @@ impl Chain for Patient {
     }
     async fn utxos(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
         self.read(self.chain.utxos(address)).await
+    }
+    async fn holder(&self, address: &str, token: &Asset) -> Result<Option<Utxo>, ChainError> {
+        self.read(self.chain.holder(address, token)).await
     }
     async fn utxo(&self, at: OutRef) -> Result<Option<Utxo>, ChainError> {
         self.read(self.chain.utxo(at)).await

@@ -14,7 +14,7 @@ use crate::patient::Patient;
 use crate::scripts::{ANCHOR_TOKEN, VAULT_TOKEN};
 use crate::transaction::{Transaction, vkeys};
 use crate::value::asset_name;
-use crate::{Anchor, Asset, Chain, ChainError, Scripts, Slots, Utxo, VaultState, Wallet};
+use crate::{Anchor, Asset, Chain, ChainError, Output, Scripts, Slots, Utxo, VaultState, Wallet};
 use env::Source;
 use keys::Signer;
 use mandate::authorization::Record;
@@ -155,8 +155,15 @@ impl Treasury {
         Err(refused)
     }
 
-    /// Submits an agent's signed lock (x402 `exact`). One that has landed already is its hash.
+    /// Submits an agent's signed lock (x402 `exact`). One that has landed already is its hash. Refuses a transaction that locks
+    /// nothing at the escrow: this is no door to the chain for whatever a stranger signs.
     pub async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
+        let read = Transaction::read(tx)?;
+        let outputs = read.outputs().unwrap_or_default();
+        let locks = |raw: &&[u8]| Output::from_cbor(raw).is_some_and(|output| output.address == self.escrow);
+        if !outputs.iter().any(locks) {
+            return Err(ChainError::malformed("it locks nothing at the escrow"));
+        }
         self.submit(tx).await
     }
 
@@ -198,8 +205,7 @@ impl Treasury {
     /// The output at a script that holds the script's own token.
     async fn holder(&self, hash: KeyHash, name: &[u8], what: &str) -> Result<Utxo, ChainError> {
         let asset = token(hash, name)?;
-        let utxos = self.chain.utxos(self.at_script(hash).as_str()).await?;
-        let held = utxos.into_iter().find(|utxo| utxo.output.value.quantity(&asset) == 1);
+        let held = self.chain.holder(self.at_script(hash).as_str(), &asset).await?;
         held.ok_or_else(|| ChainError::Missing(what.to_owned()))
     }
 

@@ -144,7 +144,7 @@ pub(crate) fn now(clock: &dyn Source) -> Result<Millis, ChainError> {
     Millis::try_from(clock.now()).map_err(|_| ChainError::Bug("the clock is before 1970".to_owned()))
 }
 
-/// A transaction with one more signature of this key, for a test wallet or a signer without a browser (CIP-30's `signTx`).
+/// The witness set with which this key signs a transaction: CIP-30's `signTx`, for a test wallet or a signer without a browser.
 pub fn sign_tx(tx: &[u8], signer: &dyn Signer) -> Result<Vec<u8>, ChainError> {
     let PublicKey::Ed25519(key) = signer.public() else {
         return Err(ChainError::malformed("a wallet's key is Ed25519"));

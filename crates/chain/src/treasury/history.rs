@@ -56,8 +56,7 @@ impl Treasury {
         made: impl Fn(&Scripts, &OutRef, &[KeyHash]) -> Vec<Script>,
     ) -> Result<Script, ChainError> {
         let missing = || ChainError::Missing("the script".to_owned());
-        let utxos = self.chain.utxos(self.at_script(hash).as_str()).await?;
-        let holder = utxos.iter().find(|utxo| utxo.output.value.quantity(token) == 1);
+        let holder = self.chain.holder(self.at_script(hash).as_str(), token).await?;
         let mut at = holder.ok_or_else(missing)?.at;
         for _ in 0..LONGEST {
             let confirmed = self.confirmed_tx(at.tx_hash).await?;

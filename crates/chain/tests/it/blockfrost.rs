@@ -33,6 +33,7 @@ async fn serve(chain: Arc<LedgerChain>) -> String {
         .route("/api/v0/blocks/latest", get(latest))
         .route("/api/v0/epochs/latest/parameters", get(parameters))
         .route("/api/v0/addresses/{address}/utxos", get(utxos))
+        .route("/api/v0/addresses/{address}/utxos/{asset}", get(utxos_holding))
         .route("/api/v0/txs/{hash}", get(transaction))
         .route("/api/v0/txs/{hash}/cbor", get(transaction_cbor))
         .route("/api/v0/txs/{hash}/utxos", get(outputs))
@@ -74,13 +75,31 @@ async fn parameters(State(stub): State<Stub>) -> Response {
     }))
 }
 
-async fn utxos(
+type Queried = Query<BTreeMap<String, String>>;
+
+async fn utxos(stub: State<Stub>, Path(address): Path<String>, query: Queried) -> Response {
+    listed(stub, &address, query, |_| true).await
+}
+
+async fn utxos_holding(
+    stub: State<Stub>,
+    Path((address, asset)): Path<(String, String)>,
+    query: Queried,
+) -> Response {
+    let holds =
+        |output: &Output| output.value.tokens.keys().any(|(policy, name)| format!("{policy}{name}") == asset);
+    listed(stub, &address, query, holds).await
+}
+
+async fn listed(
     State(stub): State<Stub>,
-    Path(address): Path<String>,
-    Query(query): Query<BTreeMap<String, String>>,
+    address: &str,
+    Query(query): Queried,
+    holds: impl Fn(&Output) -> bool,
 ) -> Response {
     let (count, page): (usize, usize) = (query["count"].parse().unwrap(), query["page"].parse().unwrap());
-    let utxos = stub.chain.utxos(&address).await.unwrap();
+    let mut utxos = stub.chain.utxos(address).await.unwrap();
+    utxos.retain(|utxo| holds(&utxo.output));
     if utxos.is_empty() {
         return missing();
     }

@@ -39,6 +39,8 @@ async fn a_lock_pays_its_price_and_comes_back_or_goes_to_the_sink() {
     assert_eq!(hash, lock.tx_hash);
     // Handing it in again, as a client does that lost the answer, changes nothing.
     assert_eq!(world.treasury.lock_by(&lock.tx).await.unwrap(), hash);
+    let elsewhere = world.agent_wallet().pay(vec![Output::new(recipient(), Value::of(UNIT))]).await.unwrap();
+    assert!(matches!(world.treasury.lock_by(&elsewhere.tx).await, Err(ChainError::Malformed(_))));
     let at = OutRef { output_index: 0, tx_hash: hash };
     let locked = world.treasury.bond(at).await.unwrap().unwrap();
     assert_eq!(locked.pays(&price, &world.vault.mandate_ref), Ok(()));

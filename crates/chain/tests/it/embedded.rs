@@ -46,6 +46,28 @@ async fn a_ledger_in_a_file_is_there_after_a_restart() {
 }
 
 #[tokio::test]
+async fn an_address_names_a_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = format!("file:{}", folder.path().join("ledger.sqlite").display());
+    let clock = Arc::new(Virtual::new(1, "2026-10-07T03:00:00.000Z".parse().unwrap()));
+    let open =
+        |url: &str| chain::connect(url, "preprodTest", NETWORK, clock.clone(), fetch::Policy::default());
+    for (url, expected) in [
+        ("memory:", "LedgerChain"),
+        (kept.as_str(), "LedgerChain"),
+        ("https://cardano-preprod.blockfrost.io/api/v0", "Blockfrost"),
+    ] {
+        assert!(format!("{:?}", open(url).unwrap()).starts_with(expected), "{url}");
+    }
+    for url in ["", "file:", "ftp://x", "memory", "ledger.sqlite"] {
+        assert!(matches!(open(url), Err(ChainError::Malformed(_))), "{url}");
+    }
+    // Not listed, so not called.
+    let private = open("http://127.0.0.1:1/api/v0").unwrap().tip().await;
+    assert!(matches!(private, Err(ChainError::Unavailable(_))), "{private:?}");
+}
+
+#[tokio::test]
 async fn the_tip_is_as_late_as_the_clock() {
     let world = placed(VaultState::default(), UNIT);
     let before = world.chain.tip().await.unwrap();
@@ -108,6 +130,23 @@ async fn fees_scripts_and_collateral_are_paid_for() {
     assert!(matches!(again, Err(ChainError::Contention(_))), "{again:?}");
     // But whoever asks the treasury learns that it has landed.
     assert_eq!(world.treasury.submit(&built.tx).await.unwrap(), built.tx_hash);
+}
+
+#[tokio::test]
+async fn every_byte_of_a_transaction_counts() {
+    let world = opened().await;
+    let record = world.record(1, 12 * UNIT, true);
+    let plan = world.plan(&record, None).await.unwrap();
+    let built = world.treasury.wallet().complete(plan).await.unwrap();
+    let good = world.sign(&built.tx, &[&world.approver]);
+    for at in 0..good.len() {
+        let mut changed = good.clone();
+        changed[at] ^= 1 << (at % 8);
+        let refused = world.chain.submit(&changed).await;
+        assert!(refused.is_err(), "byte {at}");
+        assert!(world.chain.submit(&good[..at]).await.is_err(), "cut at {at}");
+    }
+    world.chain.submit(&good).await.unwrap();
 }
 
 #[tokio::test]

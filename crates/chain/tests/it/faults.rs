@@ -166,3 +166,81 @@ async fn releases_at_once_spend_different_money() {
         world.submit(&built.tx, &[&world.approver]).await.unwrap();
     }
 }
+
+/// Every step by another process over the same file: nothing is remembered but what is on chain.
+#[tokio::test]
+async fn a_restart_between_any_two_steps_changes_nothing() {
+    use chain::{Output, Wallet};
+    use mandate::price::approval_ref;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    let template = crate::world::placed(chain::VaultState::default(), UNIT);
+    let clock = template.clock.clone();
+    let fee = signer(7);
+    let open = || {
+        let chain = Arc::new(LedgerChain::open(Some(&path), clock.clone(), NETWORK).unwrap());
+        let treasury = Treasury::new(chain.clone(), NETWORK, fee.clone(), clock.clone()).unwrap();
+        (chain, treasury)
+    };
+    let signed = |treasury: &Treasury, tx: &[u8], key: &Key| {
+        let set = chain::wallet::sign_tx(tx, key.as_ref()).unwrap();
+        treasury.witness(tx, &set, key_hash(key)).unwrap()
+    };
+    let (principal, approver) = (&template.principal, &template.approver);
+    let from = crate::world::address(principal);
+    {
+        let (chain, _) = open();
+        for _ in 0..3 {
+            chain.fund(&crate::world::address(&fee), Value::of(200 * UNIT)).unwrap();
+        }
+        chain.fund(&from, Value::of(5 * UNIT).with(template.asset.clone(), 200 * UNIT)).unwrap();
+    }
+    let mandate_ref = {
+        let (_, treasury) = open();
+        let anchoring = treasury.anchor(&template.anchor).await.unwrap();
+        treasury.submit(&signed(&treasury, &anchoring.built.tx, principal)).await.unwrap();
+        anchoring.mandate_ref
+    };
+    let vault = {
+        let (_, treasury) = open();
+        let opening = treasury.open_vault(mandate_ref).await.unwrap();
+        treasury.submit(&signed(&treasury, &opening.built.tx, principal)).await.unwrap();
+        opening.vault
+    };
+    {
+        let (_, treasury) = open();
+        let deposit = treasury.deposit(&vault, &from, 150 * UNIT).await.unwrap();
+        treasury.submit(&signed(&treasury, &deposit.tx, principal)).await.unwrap();
+    }
+    let bond = {
+        let (chain, treasury) = open();
+        let agent = Wallet::new(chain.clone(), NETWORK, template.agent.clone(), clock.clone()).unwrap();
+        chain.fund(agent.address(), Value::of(20 * UNIT)).unwrap();
+        let mut datum = template.bond_datum();
+        datum.mandate_ref = mandate_ref;
+        datum.approval_ref = approval_ref("AP-2");
+        let output = Output::new(treasury.escrow().clone(), Value::of(5 * UNIT));
+        let lock = agent.pay(vec![output.with(crate::world::inline(&datum.to_data()))]).await.unwrap();
+        OutRef { output_index: 0, tx_hash: treasury.lock_by(&lock.tx).await.unwrap() }
+    };
+    let mut fields = template.fields(1, 12 * UNIT, true);
+    (fields.mandate_ref, fields.vault_hash) = (mandate_ref, vault.vault_hash);
+    let record = template.signed(fields);
+    let head = LogHead { hash: canon::Digest::of(b"log"), seq: 7 };
+    let built = {
+        let (_, treasury) = open();
+        assert!(treasury.bond(bond).await.unwrap().is_some());
+        let action = record.fields.action_hash;
+        treasury.release(&vault, &record, action, "M-001@3", head, Some(bond)).await.unwrap()
+    };
+    let whole = signed(&open().1, &built.tx, approver);
+    let hash = open().1.submit(&whole).await.unwrap();
+    let (chain, treasury) = open();
+    assert_eq!(treasury.submit(&whole).await.unwrap(), hash, "handed in again after a restart");
+    assert_eq!(treasury.find(&record).await.unwrap().unwrap().tx_hash, hash);
+    assert_eq!(treasury.bond(bond).await.unwrap(), None);
+    assert_eq!(treasury.observe(&vault).await.unwrap().vault_balance.get(), 138 * UNIT);
+    let paid = chain.utxos(recipient().as_str()).await.unwrap();
+    assert_eq!(paid.len(), 1);
+    assert_eq!(paid[0].output.value.quantity(&template.asset), 12 * UNIT);
+}

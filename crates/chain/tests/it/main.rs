@@ -4,6 +4,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::as_conversions,
+    clippy::type_complexity,
     missing_debug_implementations
 )]
 

@@ -140,3 +140,49 @@ async fn nothing_is_built_that_is_too_late_or_for_a_script() {
     let script = world.release(&world.signed(fields), None, &[]).await;
     assert!(matches!(script, Err(ChainError::Malformed(_))), "{script:?}");
 }
+
+/// Fees in lovelace, as docs/chain.md tells them.
+#[tokio::test]
+async fn what_it_costs() {
+    let world = opened().await;
+    let bond = world.bond(&world.bond_datum(), Value::of(5 * UNIT));
+    let small = world.record(1, UNIT, false);
+    let flagged = world.record(2, 12 * UNIT, true);
+    for (case, record, bond, most) in
+        [("a release", &small, None, 450_000), ("with a refund", &flagged, Some(bond), 650_000)]
+    {
+        let plan = world.plan(record, bond).await.unwrap();
+        let built = world.treasury.wallet().complete(plan).await.unwrap();
+        let tx = chain::transaction::Transaction::read(&built.tx).unwrap();
+        let fee = tx.fee().unwrap();
+        assert!(fee <= most, "{case}: {fee} {:?} {} bytes", tx.redeemers(), built.tx.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_on_other_threads_pay_one_after_the_other() {
+    let world = std::sync::Arc::new(opened().await);
+    let workers: Vec<_> = (1..=4)
+        .map(|nonce| {
+            let world = world.clone();
+            tokio::spawn(async move {
+                let record = world.record(nonce, UNIT, false);
+                // A nonce that was passed over is refused for good; spent inputs are built on again.
+                loop {
+                    match world.release(&record, None, &[]).await {
+                        Err(ChainError::Contention(_)) => {}
+                        Err(ChainError::Rejected { invariant: Some(rule), .. }) if rule == "R8" => return 0,
+                        paid => return paid.map(|_| UNIT).unwrap(),
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut sum = 0;
+    for worker in workers {
+        sum += worker.await.unwrap();
+    }
+    assert!(sum >= UNIT);
+    assert_eq!(world.held(&recipient()).await.quantity(&world.asset), sum);
+    assert_eq!(world.treasury.observe(&world.vault).await.unwrap().spent_today.get(), sum);
+}
