@@ -67,6 +67,7 @@ impl Site {
             log: None,
             fetch: fetch::Client::new(fetch::Policy::default()).unwrap(),
             notifier: Arc::new(Silent),
+            mandates: None,
         })
         .unwrap();
         tokio::spawn({
