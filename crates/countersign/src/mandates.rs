@@ -130,7 +130,8 @@ pub async fn anchor(app: &server::App, anchored: &[Anchored], data: &Path) -> Re
     for each in anchored {
         let path = data.join(&each.file);
         let shown = path.display().to_string();
-        let document = std::fs::read(&path).map_err(|error| Failure::unusable(format!("{shown}: {error}")))?;
+        let document =
+            std::fs::read(&path).map_err(|error| Failure::unusable(format!("{shown}: {error}")))?;
         app.anchor_mandate(&document, each.vault.clone(), each.vault_name.clone())
             .await
             .map_err(|refused| Failure::unusable(format!("{shown}: {}: {}", refused.code, refused.text)))?;
@@ -211,4 +212,55 @@ const fn two() -> u64 {
 }
 const fn ten() -> u64 {
     10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use figment::Figment;
+    use figment::providers::{Format, Toml};
+
+    #[test]
+    fn the_section_is_read() {
+        let key = |byte: &str, bytes: usize| byte.repeat(bytes);
+        let text = format!(
+            r#"
+            model = "assistant"
+            verifiers = ["ed25519:{}"]
+            [[callers]]
+            name = "cfo-agent"
+            kind = "agent"
+            key_file = "cfo-agent.secret"
+            mandates = ["M-001"]
+            [[approvers]]
+            org = "home"
+            member = "ana"
+            key_hash = "{}"
+            [[anchored]]
+            file = "M-001.json"
+            vault_name = "treasury-main"
+            [anchored.vault]
+            network = "cardano-preprod"
+            vault_hash = "{}"
+            mandate_ref = "{}"
+            asset_policy = "{}"
+            asset_name = "745553444d"
+            "#,
+            key("09", 32),
+            key("55", 28),
+            key("aa", 28),
+            key("bb", 28),
+            key("ee", 28),
+        );
+        let read: Mandates = Figment::from(Toml::string(&text)).extract().unwrap();
+        assert_eq!(
+            (read.chain.as_str(), read.bond_lovelace, read.bond_seconds),
+            ("ledger:chain.db", 5_000_000, 3600)
+        );
+        assert_eq!(read.network, ChainName::Preprod);
+        assert_eq!((read.callers.len(), read.approvers.len(), read.anchored.len()), (1, 1, 1));
+        for wrong in ["chains = \"x\"", "network = \"cardano-nowhere\"", "verifiers = [\"x\"]"] {
+            assert!(Figment::from(Toml::string(wrong)).extract::<Mandates>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -99,7 +99,9 @@ impl App {
 impl Handler for App {
     async fn run(&self, row: &Claimed) -> Result<(), Failed> {
         match &row.effect {
-            Effect::Ask { ask, .. } if row.stream.kind() == "mandate" => self.tell_of_approval(row, ask).await,
+            Effect::Ask { ask, .. } if row.stream.kind() == "mandate" => {
+                self.tell_of_approval(row, ask).await
+            }
             Effect::Ask { ask, .. } => self.tell_of_ask(row, ask, false).await,
             Effect::Notify { member, title, link } => self.tell_member(row, member, title, link).await,
             Effect::Deliver { to, body } => self.deliver(row, to, body).await,

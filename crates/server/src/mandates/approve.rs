@@ -3,168 +3,27 @@
 
 use super::kept::Shelf;
 use super::settle::{BondTx, Unbuilt};
+use super::shapes::{
+    ApproveAsked, Approved, BondSubmit, BondSubmitted, DeclineAsked, DeclinedShown, DraftShown,
+    ExecutionAsked, Item, SignedBody, StatementAsked, StatementShown, Unsigned,
+};
 use super::who::Who;
-use super::{Known, Refused, ChainError, bug, unexpected};
+use super::{ChainError, Known, Refused, bug, unexpected};
 use crate::App;
 use ::http::StatusCode;
 use approvals::{Decided, Evidence, Statement};
 use canon::Digest;
-use env::Timestamp;
 use keys::PublicKey;
-use mandate::authorization::{AuthorizationDigest, Fields, Record};
-use mandate::brief::Brief;
-use mandate::command::{
-    Approve, Decline, Draft, Drafted, Execution, Observed, Owed, Reply, Verification,
-};
-use mandate::log::{ApprovalId, DeclineReason, RunId};
-use mandate::price::{Bond, BondStatus, OutRef};
+use mandate::authorization::AuthorizationDigest;
+use mandate::command::{Approve, Decline, Draft, Drafted, Execution, Observed, Owed, Reply, Verification};
+use mandate::log::ApprovalId;
+use mandate::price::{BondStatus, OutRef};
 use mandate::proof::{ApproveBody, DeclineBody, Question, Signed};
-use mandate::state::{Approval, ApprovalStatus, Authorization, AuthorizationStatus};
-use mandate::text::{Ed25519Key, Id, KeyHash, Text, TxHash};
-use mandate::{Action, Command, Evaluation, Hashed, HashedAction, Refusal};
 use mandate::rule::Kind;
-use serde::{Deserialize, Serialize};
+use mandate::state::{Approval, ApprovalStatus, Authorization, AuthorizationStatus};
+use mandate::text::{Id, KeyHash, Text, TxHash};
+use mandate::{Command, Evaluation, Hashed, HashedAction, Refusal};
 use serde_json::json;
-
-/// A line of the inbox.
-#[derive(Debug, Serialize)]
-pub(crate) struct Item {
-    pub action: Hashed<Action>,
-    pub action_hash: Digest,
-    pub approval_id: ApprovalId,
-    pub bond: Bond,
-    pub brief: Option<Hashed<Brief>>,
-    pub brief_hash: Option<Digest>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub evaluation: Option<Evaluation>,
-    pub mandate_id: Id,
-    pub requested_at: Option<Timestamp>,
-    pub run_id: RunId,
-    pub status: &'static str,
-}
-
-/// The body of an approval. Empty: the draft to sign is asked for.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ApproveAsked {
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-    #[serde(default)]
-    pub authorization_digest: Option<AuthorizationDigest>,
-    #[serde(default)]
-    pub signed: Option<SignedBody>,
-}
-
-/// An approver's decision as it was signed.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SignedBody {
-    pub evidence: Evidence,
-    /// `ed25519:` and the approver's key in hex.
-    pub key: Ed25519Key,
-    pub nonce: Text<16, 64>,
-}
-
-/// What an approver is about to sign.
-#[derive(Debug, Serialize)]
-pub(crate) struct DraftShown {
-    pub approval_id: ApprovalId,
-    pub authorization_digest: AuthorizationDigest,
-    pub brief_hash: Digest,
-    pub fields: Fields,
-    pub mandate_id: Id,
-    pub statement: Statement,
-    /// What is signed: SHA-256 of the statement's canonical form.
-    pub statement_hash: Digest,
-    pub status: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Approved {
-    pub approval_id: ApprovalId,
-    pub authorization: Option<Record>,
-    /// Always null: the bond goes back in the release itself (W7).
-    pub bond_tx: Option<()>,
-    pub required: usize,
-    pub signed: usize,
-    pub tx_hash: Option<TxHash>,
-    pub unsigned_tx_cbor: Option<String>,
-}
-
-/// The body of a decline: the seed's, with a wallet's older signature, or ours.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DeclineAsked {
-    pub reason: DeclineReason,
-    #[serde(default)]
-    pub comment: Option<Text<1, 1000>>,
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-    /// COSE_Sign1 and COSE_Key in hex.
-    #[serde(default)]
-    pub signature: Option<Text<2, 8192>>,
-    #[serde(default)]
-    pub key: Option<Text<2, 1024>>,
-    #[serde(default)]
-    pub signed: Option<SignedBody>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct DeclinedShown {
-    pub bond: Bond,
-    pub bond_tx: Option<Unsigned>,
-    pub ok: bool,
-    pub reason: DeclineReason,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct Unsigned {
-    pub tx_hash: TxHash,
-    pub unsigned_tx_cbor: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ExecutionAsked {
-    pub approval_id: ApprovalId,
-    pub authorization_digest: AuthorizationDigest,
-    pub cfo_witness_cbor: Text<2, 8192>,
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct BondSubmit {
-    pub cfo_witness_cbor: Text<2, 8192>,
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-    pub tx_hash: TxHash,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct BondSubmitted {
-    pub bond: Bond,
-    pub ok: bool,
-    pub tx_hash: TxHash,
-}
-
-/// What a page signs for a decision, made here so that it need not know how.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StatementAsked {
-    pub reason: DeclineReason,
-    #[serde(default)]
-    pub comment: Option<Text<1, 1000>>,
-    #[serde(default)]
-    pub mandate_id: Option<Id>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct StatementShown {
-    pub statement: Statement,
-    pub statement_hash: Digest,
-}
 
 /// Approvals of one page of the inbox.
 const PAGE: usize = 200;
@@ -276,13 +135,15 @@ impl App {
         match (asked.authorization_digest, asked.signed) {
             (None, None) => {
                 let keys = keys_of(who).map_err(|_| unsigned())?;
-                let found = self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &keys)).await?;
+                let found =
+                    self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &keys)).await?;
                 value(serde_json::to_value(self.draft(found).await?))
             }
             (Some(digest), Some(signed)) => {
                 let key = key_of(&signed)?;
                 let hash = KeyHash::of_key(&key);
-                let found = self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &[hash])).await;
+                let found =
+                    self.approval_for(id, asked.mandate_id.as_ref(), |known| of_any(known, &[hash])).await;
                 let found = found.map_err(not_theirs)?;
                 value(serde_json::to_value(self.approve_signed(found, digest, &key, signed).await?))
             }
@@ -329,12 +190,19 @@ impl App {
         signed: SignedBody,
     ) -> Result<Approved, Refused> {
         let brief_hash = approval.brief.as_ref().map(Hashed::hash).ok_or_else(not_pending)?;
-        let question =
-            Question { ask_id: approval.price.approval_id.as_str(), action_hash: approval.action.hash(), brief_hash };
+        let question = Question {
+            ask_id: approval.price.approval_id.as_str(),
+            action_hash: approval.action.hash(),
+            brief_hash,
+        };
         let body = ApproveBody { authorization_digest: digest };
         let statement = question.statement(Decided::Approve, &body, signed.nonce.as_str())?.hash();
-        let signed =
-            Signed { evidence: signed.evidence, key: PublicKey::Ed25519(*key), nonce: signed.nonce, statement };
+        let signed = Signed {
+            evidence: signed.evidence,
+            key: PublicKey::Ed25519(*key),
+            nonce: signed.nonce,
+            statement,
+        };
         let verification = match approval.status {
             // What was given is given: nothing is verified for it again.
             ApprovalStatus::Authorized => Verification::NotTried,
@@ -424,7 +292,8 @@ impl App {
         };
         let name = tx_hash.to_string();
         let used = self.kept::<String>(Shelf::Witnessed, &name).await?.is_some();
-        if used || held.status != AuthorizationStatus::Issued || approval.status != ApprovalStatus::Authorized {
+        if used || held.status != AuthorizationStatus::Issued || approval.status != ApprovalStatus::Authorized
+        {
             return Err(conflict("authorization_used", "this release was signed before"));
         }
         if self.millis()? >= held.record.fields.valid_until {
@@ -619,8 +488,11 @@ fn item_of(known: &Known, approval: &Approval) -> Item {
 
 fn decline_statement(approval: &Approval, body: &DeclineBody, nonce: &str) -> Result<Statement, Refused> {
     let brief_hash = approval.brief.as_ref().map(Hashed::hash).ok_or_else(not_pending)?;
-    let question =
-        Question { ask_id: approval.price.approval_id.as_str(), action_hash: approval.action.hash(), brief_hash };
+    let question = Question {
+        ask_id: approval.price.approval_id.as_str(),
+        action_hash: approval.action.hash(),
+        brief_hash,
+    };
     Ok(question.statement(Decided::Decline, body, nonce)?)
 }
 
@@ -629,7 +501,9 @@ fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
     let keys = who.keys();
     match (who, keys.is_empty()) {
         (Who::Nobody, _) => Err(Refused::nobody()),
-        (_, true) => Err(Refused::forbidden("not_the_approver", "only an approver reads what waits for them")),
+        (_, true) => {
+            Err(Refused::forbidden("not_the_approver", "only an approver reads what waits for them"))
+        }
         (_, false) => Ok(keys),
     }
 }
@@ -681,7 +555,11 @@ pub(crate) fn bad_decline() -> Refused {
 }
 
 fn not_pending() -> Refused {
-    Refused::new(StatusCode::CONFLICT, "approval_not_pending", "nobody has been asked yet: its bond is not locked")
+    Refused::new(
+        StatusCode::CONFLICT,
+        "approval_not_pending",
+        "nobody has been asked yet: its bond is not locked",
+    )
 }
 
 /// It may not be approved any more.

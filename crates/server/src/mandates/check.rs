@@ -62,9 +62,15 @@ struct AskedRun {
 /// What a check comes to on the wire.
 #[derive(Debug)]
 pub(crate) enum Told {
-    Decided { answer: Box<CheckAnswer>, settled: Option<Settled> },
+    Decided {
+        answer: Box<CheckAnswer>,
+        settled: Option<Settled>,
+    },
     /// 402.
-    Pay { required: Box<PaymentRequired>, refused: Option<BadBond> },
+    Pay {
+        required: Box<PaymentRequired>,
+        refused: Option<BadBond>,
+    },
 }
 
 /// A bond that this check was paid with (PAYMENT-RESPONSE).
@@ -204,7 +210,9 @@ impl App {
             let open = action.and_then(|action| known.state.approval_of(&action.hash()));
             let open = open.filter(|approval| {
                 let waits = matches!(approval.status, ApprovalStatus::AwaitingBond | ApprovalStatus::Pending);
-                waits && role == Role::Agent && known.state.run(&approval.run).is_some_and(|run| !run.finished)
+                waits
+                    && role == Role::Agent
+                    && known.state.run(&approval.run).is_some_and(|run| !run.finished)
             });
             let run = open.map_or_else(|| self.fresh_run(), |approval| Ok(approval.run.clone()))?;
             return Ok((run, said));
@@ -287,9 +295,8 @@ impl App {
     ) -> Result<PaymentRequired, Refused> {
         let action = action.ok_or_else(unexpected)?;
         let escrow = *known.anchored.tariff.escrow_address.payment().hash();
-        let datum = back_to.map(|to| {
-            BondDatum::paying(price, known.anchored.vault.mandate_ref, to.key, to.stake)
-        });
+        let datum =
+            back_to.map(|to| BondDatum::paying(price, known.anchored.vault.mandate_ref, to.key, to.stake));
         let seconds = price.locked_until_ms.since(self.millis()?) / 1000;
         let url = self.config().link("/v1/authority/check");
         Ok(x402::required(price, action.id.as_str(), &url, escrow, seconds, datum.as_ref()))
@@ -364,12 +371,7 @@ fn unverifiable(action: Option<&HashedAction>) -> Refused {
 }
 
 /// What this check's own payment settled, where a bond of it is on record.
-fn settled(
-    checked: &Checked,
-    check: &Check,
-    payment: Option<&Payment>,
-    known: &Known,
-) -> Option<Settled> {
+fn settled(checked: &Checked, check: &Check, payment: Option<&Payment>, known: &Known) -> Option<Settled> {
     let approval = known.state.approval(checked.approval_id.as_ref()?)?;
     let bond = approval.bond.as_ref().filter(|bond| bond.status == BondStatus::Locked)?;
     let named = match (payment?, &check.bond) {

@@ -1,8 +1,8 @@
 //! Plain English to an action (spec 1.7 step 2): by a model, so it is nobody's word. It is echoed and judged unsigned.
 
 use super::refused::Refused;
-use crate::config::Proxy;
 use crate::App;
+use crate::config::Proxy;
 use ::http::StatusCode;
 use canon::Raw;
 use mandate::Mandate;
@@ -32,7 +32,8 @@ pub(crate) async fn action(app: &App, mandate: &Mandate, text: &str) -> Result<R
     });
     let said = app.ask_model(model, READ, &app.fenced(&given)).await?;
     let failed = || {
-        Refused::new(StatusCode::BAD_GATEWAY, "model_failed", "the model did not answer with an action").after(1)
+        Refused::new(StatusCode::BAD_GATEWAY, "model_failed", "the model did not answer with an action")
+            .after(1)
     };
     let (start, end) = said.find('{').zip(said.rfind('}')).ok_or_else(failed)?;
     let object = said.get(start..=end).ok_or_else(failed)?;

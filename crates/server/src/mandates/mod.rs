@@ -13,6 +13,7 @@ mod reading;
 mod receipts;
 mod refused;
 mod settle;
+mod shapes;
 mod tell;
 mod verifier;
 mod view;

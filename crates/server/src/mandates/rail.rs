@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use canon::Digest;
-pub use chain::{Built, ChainError, Found};
 use chain::Treasury;
+pub use chain::{Built, ChainError, Found};
 use mandate::Vault;
 use mandate::authorization::Record;
 use mandate::command::Observed;

@@ -5,9 +5,9 @@ use super::{ChainError, Known, Refused};
 use crate::App;
 use env::Timestamp;
 use ledger::StreamId;
+use mandate::Command;
 use mandate::command::{Execution, Observed};
 use mandate::state::{AuthorizationStatus, GRACE_MS};
-use mandate::Command;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -90,7 +90,8 @@ impl App {
     async fn sweep(&self, known: &Known) -> Result<(), Refused> {
         self.fresh_reading(known).await?;
         let now = self.millis()?;
-        let overdue = known.state.unsettled().filter(|held| now > held.record.fields.valid_until.plus(GRACE_MS));
+        let overdue =
+            known.state.unsettled().filter(|held| now > held.record.fields.valid_until.plus(GRACE_MS));
         let overdue: Vec<_> = overdue.map(|held| held.record.digest_hex).collect();
         for digest in overdue {
             self.reconcile(&known.stream, &digest).await?;

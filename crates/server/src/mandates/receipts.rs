@@ -104,7 +104,8 @@ impl App {
         if let Some(made) = self.mandates()?.receipts.of(id) {
             return Ok(made);
         }
-        let (seq, mandate) = id.strip_prefix("R-").and_then(|rest| rest.split_once('-')).ok_or_else(missing)?;
+        let (seq, mandate) =
+            id.strip_prefix("R-").and_then(|rest| rest.split_once('-')).ok_or_else(missing)?;
         let seq: u64 = seq.parse().map_err(|_| missing())?;
         let mandate: Id = mandate.parse().map_err(|_| missing())?;
         if name(seq, &mandate) != id {
@@ -238,16 +239,19 @@ impl Told {
         };
         let proposed = match data.phase {
             Phase::Check => self.proposed.clone(),
-            Phase::Approval => self.state.approval_of(&hash).map_or_else(Proposed::default, |approval| Proposed {
-                action: Some(approval.action.clone()),
-                agent_signature: approval.agent_signature.clone(),
-            }),
+            Phase::Approval => {
+                self.state.approval_of(&hash).map_or_else(Proposed::default, |approval| Proposed {
+                    action: Some(approval.action.clone()),
+                    agent_signature: approval.agent_signature.clone(),
+                })
+            }
         };
         self.actions.insert(hash, Judged { proposed, evaluation, run });
     }
 
     fn receipt(&self) -> Result<Option<Made>, Refused> {
-        let last = |hash: &&Digest| self.state.decision(hash).is_some_and(|decided| decided.last == self.head);
+        let last =
+            |hash: &&Digest| self.state.decision(hash).is_some_and(|decided| decided.last == self.head);
         let decision = || self.actions.keys().find(last).copied().map(Ends::Decision);
         let found;
         let ends = match &self.ends {
@@ -313,7 +317,8 @@ fn compose(said: &Said<'_>) -> Result<Made, Refused> {
     let hash = said.evaluation.action_hash.filter(|_| said.evaluation.signed);
     let approval = hash.and_then(|hash| said.state.approval_of(&hash));
     let held = hash.and_then(|hash| said.state.authorization_of(&hash));
-    let authorization = held.filter(|held| authorizes(said.evaluation, held, approval)).map(|held| &held.record);
+    let authorization =
+        held.filter(|held| authorizes(said.evaluation, held, approval)).map(|held| &held.record);
     let receipt = Receipt::of(&Parts {
         mandate: said.mandate,
         anchor,

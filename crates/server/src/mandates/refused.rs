@@ -18,18 +18,14 @@ pub struct Refused {
     pub place: Option<String>,
     /// Seconds after which the same request may succeed.
     pub retry_after: Option<u64>,
-    /// Further members of the problem.
-    pub more: Map<String, Value>,
+    /// A further member of the problem.
+    pub more: Option<Box<(&'static str, Value)>>,
 }
 
 impl Refused {
-    pub fn new(
-        status: StatusCode,
-        code: impl Into<Cow<'static, str>>,
-        text: impl Into<String>,
-    ) -> Self {
+    pub fn new(status: StatusCode, code: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
         let (code, text) = (code.into(), text.into());
-        Self { status, code, text, place: None, retry_after: None, more: Map::new() }
+        Self { status, code, text, place: None, retry_after: None, more: None }
     }
 
     pub fn bad(code: &'static str, place: &str, text: impl Into<String>) -> Self {
@@ -52,9 +48,8 @@ impl Refused {
         Self { retry_after: Some(seconds), ..self }
     }
 
-    pub fn with(mut self, name: &str, value: Value) -> Self {
-        self.more.insert(name.to_owned(), value);
-        self
+    pub fn with(self, name: &'static str, value: Value) -> Self {
+        Self { more: Some(Box::new((name, value))), ..self }
     }
 }
 
@@ -69,7 +64,7 @@ impl From<Error> for Refused {
             text: error.shown(),
             place: error.place(),
             retry_after: error.retry_after(),
-            more: Map::new(),
+            more: None,
         }
     }
 }
@@ -153,7 +148,9 @@ impl Refused {
             members.insert("place".to_owned(), json!(place));
         }
         members.insert("retryable".to_owned(), self.retry_after.is_some().into());
-        members.extend(self.more.clone());
+        if let Some((name, value)) = self.more.as_deref() {
+            members.insert((*name).to_owned(), value.clone());
+        }
         Value::Object(members)
     }
 }

@@ -4,18 +4,18 @@
 //! A call that fails clean is made again, one whose answer is lost is looked up first, one that is refused is on record.
 
 use super::kept::Shelf;
-use super::rail::{Release, ChainError};
+use super::rail::{ChainError, Release};
 use super::{Known, Refused, bug, unknown};
 use crate::App;
 use env::Duration;
 use ledger::{Effect, StreamId};
-use mandate::{Command, Millis};
 use mandate::authorization::AuthorizationDigest;
 use mandate::command::{BondSpent, Execution, Owed};
 use mandate::log::{ApprovalId, LogHead};
 use mandate::price::BondStatus;
 use mandate::state::{Approval, Authorization, AuthorizationStatus, GRACE_MS};
 use mandate::text::{Text, TxHash};
+use mandate::{Command, Millis};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -121,19 +121,21 @@ impl App {
             if matches!(held.status, AuthorizationStatus::Settled | AuthorizationStatus::Released) {
                 return Ok(Step::Done);
             }
+            let now = self.millis()?;
+            let mut others = known.state.unsettled();
+            let waits = others.any(|other| other.nonce < held.nonce && is_under_way(other, now));
             if let Some(tx_hash) = held.tx_hash {
-                match self.follow(&known, &held, tx_hash).await? {
+                match self.follow(&known, &held, tx_hash, waits).await? {
                     Step::Rebuild if !held.record.fields.requires_principal => {}
                     step => return Ok(step),
                 }
             } else if held.record.fields.requires_principal {
                 return Ok(Step::Done);
             }
-            let now = self.millis()?;
-            if now.plus(LEAST_MS) >= held.record.fields.valid_until || builds >= BUILDS {
+            if now.plus(LEAST_MS) >= held.record.fields.valid_until {
                 return Ok(Step::Done);
             }
-            if known.state.unsettled().any(|other| other.nonce < held.nonce && is_under_way(other, now)) {
+            if waits || builds >= BUILDS {
                 return Ok(Step::Look);
             }
             builds += 1;
@@ -150,7 +152,13 @@ impl App {
     }
 
     /// Sends a transaction that was built, unless it is there already.
-    async fn follow(&self, known: &Known, held: &Authorization, tx_hash: TxHash) -> Result<Step, Refused> {
+    async fn follow(
+        &self,
+        known: &Known,
+        held: &Authorization,
+        tx_hash: TxHash,
+        waits: bool,
+    ) -> Result<Step, Refused> {
         let digest = &held.record.digest_hex;
         let rail = &self.mandates()?.setup.rail;
         if let Some(block_height) = rail.confirmed(tx_hash).await? {
@@ -161,6 +169,9 @@ impl App {
         if now > held.record.fields.valid_until {
             // Whether it landed is looked up once it no longer can.
             return Ok(Step::Done);
+        }
+        if waits {
+            return Ok(Step::Look);
         }
         let needs_person = held.record.fields.requires_principal;
         let shelf = if needs_person { Shelf::Witnessed } else { Shelf::Built };
@@ -200,7 +211,9 @@ impl App {
                 }
             },
             // The transaction has ended, its authorization has not.
-            Err(ChainError::Rejected { invariant, .. }) if !needs_person && invariant.as_deref() == Some(EXPIRED) => {
+            Err(ChainError::Rejected { invariant, .. })
+                if !needs_person && invariant.as_deref() == Some(EXPIRED) =>
+            {
                 Ok(Step::Rebuild)
             }
             Err(ChainError::Rejected { invariant, error }) => {
@@ -233,11 +246,8 @@ impl App {
         let built = self.mandates()?.setup.rail.release(&release).await.map_err(Unbuilt::Chain)?;
         let tx = ::hex::encode(&built.tx);
         self.keep(Shelf::Built, &built.tx_hash.to_string(), &tx, None).await?;
-        let what = Execution::Built {
-            tx_hash: built.tx_hash,
-            tx_body_cbor: ::hex::encode(&built.body),
-            log_head,
-        };
+        let what =
+            Execution::Built { tx_hash: built.tx_hash, tx_body_cbor: ::hex::encode(&built.body), log_head };
         self.execution(&known, &held.record.digest_hex, what).await?;
         Ok((tx, built.tx_hash))
     }
@@ -343,7 +353,9 @@ impl App {
         self.keep_bond_tx(stream, id, &tx).await?;
         match rail.submit(&built.tx).await {
             // Whether it landed shows now, or in a minute.
-            Ok(_) | Err(ChainError::Unknown(_) | ChainError::Contention(_)) => self.spent_by(&known, &approval).await,
+            Ok(_) | Err(ChainError::Unknown(_) | ChainError::Contention(_)) => {
+                self.spent_by(&known, &approval).await
+            }
             Err(trouble) => Err(trouble.into()),
         }
     }

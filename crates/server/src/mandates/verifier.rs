@@ -118,10 +118,9 @@ impl Verifier for Reports {
         let signature = Signature::from_bytes(*signature.as_bytes());
         signed.key.verify(&report_bytes(&read.hash()), &signature).map_err(|_| bad())?;
         let at = self.source.now();
-        let block_time_ms =
-            Millis::try_from(at).map_err(|_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", ""))?;
-        let evidence =
-            Evidence { block_time_ms, report: Raw::from_slice(report)?, report_hash: read.hash() };
+        let block_time_ms = Millis::try_from(at)
+            .map_err(|_| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", ""))?;
+        let evidence = Evidence { block_time_ms, report: Raw::from_slice(report)?, report_hash: read.hash() };
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.retain(|_, reported| at.since(reported.at) <= FRESH);
         found.insert(read.action_hash, Reported { evidence, at });

@@ -268,4 +268,3 @@ pub(crate) fn event_of(entry: &Entry, run: &RunId) -> Result<Option<Raw>, Refuse
 pub(crate) fn run_unknown() -> Refused {
     Refused::missing("run_unknown", "no such run")
 }
-

@@ -1,7 +1,8 @@
 //! What approvers read and decide.
 
-use super::super::approve::{ApproveAsked, BondSubmit, DeclineAsked, ExecutionAsked, StatementAsked, bad_decline};
+use super::super::approve::bad_decline;
 use super::super::refused::Refused;
+use super::super::shapes::{ApproveAsked, BondSubmit, DeclineAsked, ExecutionAsked, StatementAsked};
 use super::mandates::OfMandate;
 use super::{Reads, Writes, answer};
 use crate::App;

@@ -28,7 +28,8 @@ impl OfMandate {
     /// The mandate that must be named.
     fn named(&self) -> Result<Id, Refused> {
         let id = self.mandate_id.as_deref();
-        let id = id.ok_or_else(|| Refused::bad("mandate_id_missing", "/mandate_id", "mandate_id is needed"))?;
+        let id =
+            id.ok_or_else(|| Refused::bad("mandate_id_missing", "/mandate_id", "mandate_id is needed"))?;
         id.parse().map_err(|_| unknown())
     }
 
@@ -84,7 +85,10 @@ pub(crate) async fn authority(
 /// A mandate's figures, from its log alone. Public.
 #[utoipa::path(get, path = "/v1/metrics", tag = "authority", operation_id = "authority_metrics",
     params(("mandate_id" = String, Query)), responses((status = 200)))]
-pub(crate) async fn metrics(State(app): State<App>, Query(of): Query<OfMandate>) -> Result<Response, Refused> {
+pub(crate) async fn metrics(
+    State(app): State<App>,
+    Query(of): Query<OfMandate>,
+) -> Result<Response, Refused> {
     app.mandates()?;
     answer(&app.metrics_of(&of.named()?).await?)
 }

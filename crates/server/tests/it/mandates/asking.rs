@@ -77,7 +77,13 @@ async fn case_46_47_an_escalation_is_priced_once() {
     for other in [&again, &keyed] {
         assert_eq!(&other["accepts"][0]["extra"], price);
     }
-    let run = desk.state().await.approval(&price["approval_id"].as_str().unwrap().parse().unwrap()).unwrap().run.clone();
+    let run = desk
+        .state()
+        .await
+        .approval(&price["approval_id"].as_str().unwrap().parse().unwrap())
+        .unwrap()
+        .run
+        .clone();
     let types = desk.types(run.as_str()).await;
     assert_eq!(types.iter().filter(|kind| *kind == "BondRequired").count(), 1);
 }
@@ -115,7 +121,10 @@ async fn case_48_what_does_not_pay_is_402_at_the_same_price() {
         (STANDARD.encode("{}"), None),
     ] {
         let response = desk.pay(&action, &payment).await;
-        let refused = response.headers().get("countersign-bond-refused").map(|value| value.to_str().unwrap().to_owned());
+        let refused = response
+            .headers()
+            .get("countersign-bond-refused")
+            .map(|value| value.to_str().unwrap().to_owned());
         let (status, body) = told(response).await;
         assert_eq!((status, &body["accepts"][0]["extra"]), (402, price), "{why:?}");
         assert_eq!(refused.as_deref(), why);
@@ -161,8 +170,13 @@ async fn case_50_a_refund_address_gives_the_datum() {
     let datum = BondDatum::from_cbor(&datum).unwrap();
     let price = required["accepts"][0]["extra"].to_string();
     let price: mandate::price::Price = canon::from_slice(price.as_bytes()).unwrap();
-    assert_eq!(datum, BondDatum::paying(&price, super::desk::vault().mandate_ref, datum.agent_key_hash, None));
-    for bad in [super::desk::SINK, "addr1nonsense", "addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8"] {
+    assert_eq!(
+        datum,
+        BondDatum::paying(&price, super::desk::vault().mandate_ref, datum.agent_key_hash, None)
+    );
+    for bad in
+        [super::desk::SINK, "addr1nonsense", "addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8"]
+    {
         body["bond_refund_address"] = json!(bad);
         let (status, refused) = told(desk.send(&body).await).await;
         assert_eq!((status, &refused["code"]), (400, &json!("bad_refund_address")), "{bad}");
@@ -210,7 +224,10 @@ async fn case_53_55_56_only_those_who_were_asked_count() {
     let (status, denied) = told(desk.check(&action("fourth", 1101)).await).await;
     assert_eq!((status, &denied["evaluation"]["reason"]), (200, &json!("INTERRUPT_BUDGET_EXHAUSTED")));
     let (_, shown) = desk.get(view).await;
-    assert_eq!((&shown["escalations_today"], &shown["availability"]), (&json!(3), &json!("budget_exhausted")));
+    assert_eq!(
+        (&shown["escalations_today"], &shown["availability"]),
+        (&json!(3), &json!("budget_exhausted"))
+    );
     assert_eq!(desk.inbox().await.len(), 3);
     desk.server.later(86_400);
     assert_eq!(desk.get(view).await.1["availability"], "open");
@@ -302,8 +319,11 @@ async fn an_outage_is_no_decision() {
     assert_eq!(response.headers()["retry-after"], "10");
     assert_eq!(told(response).await, {
         let text = "the chain cannot be read right now";
-        (503, json!({ "type": "urn:countersign:problem:chain_unavailable", "title": "Service Unavailable", "status": 503,
-            "detail": text, "error": text, "code": "chain_unavailable", "retryable": true }))
+        (
+            503,
+            json!({ "type": "urn:countersign:problem:chain_unavailable", "title": "Service Unavailable", "status": 503,
+            "detail": text, "error": text, "code": "chain_unavailable", "retryable": true }),
+        )
     });
     // Another document under the anchored version: nothing is evaluated.
     desk.till.edit(|books| {
@@ -343,7 +363,8 @@ async fn case_72_masumi_has_nothing_executed() {
 #[tokio::test]
 async fn case_73_plain_english_is_nobodys_word() {
     let desk = Desk::start().await;
-    let body = json!({ "mandate_id": "M-001", "request_text": "Pay AWS 8.42 USDM for INV-A1", "execute": true });
+    let body =
+        json!({ "mandate_id": "M-001", "request_text": "Pay AWS 8.42 USDM for INV-A1", "execute": true });
     let (status, refused) = told(desk.send(&body).await).await;
     assert_eq!((status, &refused["code"]), (501, &json!("model_not_configured")));
     let said = action("A1", 842);
@@ -372,7 +393,8 @@ async fn case_73_plain_english_is_nobodys_word() {
 async fn case_74_idempotency() {
     let desk = Desk::start().await;
     let ask = |key: &str, body: &Value| {
-        let request = desk.bearer(Method::POST, "/v1/authority/check", AGENT).header("idempotency-key", key.to_owned());
+        let request =
+            desk.bearer(Method::POST, "/v1/authority/check", AGENT).header("idempotency-key", key.to_owned());
         request.json(body).send()
     };
     let allowed = proposal(&action("A1", 842), true);
@@ -420,14 +442,16 @@ async fn shapes_and_limits() {
         }
     }
     let post = |kind: &str, body: String| {
-        let request = desk.bearer(Method::POST, "/v1/authority/check", AGENT).header("content-type", kind.to_owned());
+        let request =
+            desk.bearer(Method::POST, "/v1/authority/check", AGENT).header("content-type", kind.to_owned());
         request.body(body).send()
     };
     assert_eq!(post("text/plain", good.to_string()).await.unwrap().status(), 415);
     assert_eq!(post("application/json", "{".to_owned()).await.unwrap().status(), 400);
     assert_eq!(post("application/json", "x".repeat(65_537)).await.unwrap().status(), 413);
     // What is no action is judged, and is on record.
-    let (status, body) = told(desk.send(&edited(&|body| body["proposal"]["action"] = json!({ "nope": true }))).await).await;
+    let (status, body) =
+        told(desk.send(&edited(&|body| body["proposal"]["action"] = json!({ "nope": true }))).await).await;
     assert_eq!((status, &body["evaluation"]["reason"]), (200, &json!("INVALID_PROPOSAL")), "{body}");
     assert!(body["evaluation"]["action_hash"].is_null());
 }
@@ -454,7 +478,8 @@ async fn a_signed_request_is_the_delegates_and_good_once() {
     let response = desk.signed(&key(2), Method::POST, path, Some(&body)).await;
     assert_eq!(response.status(), 200);
     let request = desk.server.http.post(desk.server.url(path)).json(&other);
-    let forged = request.header("signature-input", "sig=()").header("signature", "sig=::").send().await.unwrap();
+    let forged =
+        request.header("signature-input", "sig=()").header("signature", "sig=::").send().await.unwrap();
     assert_eq!(forged.status(), 401);
 }
 
@@ -467,7 +492,11 @@ async fn fifty_retries_of_one_bond_are_one_approval() {
     let retries = futures::future::join_all((0..50).map(|_| desk.pay(&action, &payment))).await;
     for retry in retries {
         let (status, body) = told(retry).await;
-        assert_eq!((status, &body["approval_id"]), (200, &required["accepts"][0]["extra"]["approval_id"]), "{body}");
+        assert_eq!(
+            (status, &body["approval_id"]),
+            (200, &required["accepts"][0]["extra"]["approval_id"]),
+            "{body}"
+        );
     }
     assert_eq!(desk.inbox().await.len(), 1);
     let used = &desk.get("/v1/authority/CFO?mandate_id=M-001").await.1["interrupt_budget"]["used"];
@@ -478,7 +507,8 @@ async fn fifty_retries_of_one_bond_are_one_approval() {
 async fn a_thousand_checks_at_once_exceed_nothing() {
     let desk = Desk::start().await;
     // Of every ten, nine ask for 8 USDM within the agent's limit, one for 11 beyond it, which is paid for.
-    let actions: Vec<_> = (0..1000).map(|n| action(&format!("A{n}"), if n % 10 == 9 { 1100 } else { 800 })).collect();
+    let actions: Vec<_> =
+        (0..1000).map(|n| action(&format!("A{n}"), if n % 10 == 9 { 1100 } else { 800 })).collect();
     let answers = futures::future::join_all(actions.iter().map(|action| async {
         let (status, body) = told(desk.check(action).await).await;
         match status {

@@ -79,7 +79,12 @@ async fn the_table_of_callers_and_routes() {
         (Method::GET, format!("/v1/runs/{run}/log"), None, parties.to_vec()),
         (Method::POST, format!("/v1/runs/{run}/share"), Some(&empty), parties.to_vec()),
         (Method::GET, format!("/v1/receipts/{receipt}"), None, parties.to_vec()),
-        (Method::GET, "/v1/approvals?status=pending".into(), None, vec![By::Approver, By::Principal, By::OtherApprover, By::Delegate]),
+        (
+            Method::GET,
+            "/v1/approvals?status=pending".into(),
+            None,
+            vec![By::Approver, By::Principal, By::OtherApprover, By::Delegate],
+        ),
         (Method::GET, format!("/v1/approvals/{id}"), None, vec![By::Approver]),
         (Method::POST, format!("/v1/approvals/{id}/approve"), Some(&empty), vec![By::Approver]),
     ];
@@ -131,7 +136,9 @@ async fn nobody_but_the_approver_authorizes() {
 #[tokio::test]
 async fn a_server_without_mandates_says_so() {
     let server = crate::support::Server::start().await;
-    for path in ["/v1/authority/CFO?mandate_id=M-001", "/v1/metrics?mandate_id=M-001", "/v1/approvals", "/llms.txt"] {
+    for path in
+        ["/v1/authority/CFO?mandate_id=M-001", "/v1/metrics?mandate_id=M-001", "/v1/approvals", "/llms.txt"]
+    {
         let (status, body) = told(server.http.get(server.url(path)).send().await.unwrap()).await;
         assert_eq!((status, &body["code"]), (404, &json!("mandates_off")), "{path}");
     }

@@ -1,7 +1,10 @@
 //! The same under Cardano's own rules: the embedded ledger, the real scripts, real wallets. Each submission four ways, and blocks
 //! that are taken back.
 
-use super::desk::{AGENT, Facts, action, evidence_of, key, key_hash, mandate_json, paid, proposal, setup_with, signed_approval, statement_of, told};
+use super::desk::{
+    AGENT, Facts, action, evidence_of, key, key_hash, mandate_json, paid, proposal, setup_with,
+    signed_approval, statement_of, told,
+};
 use crate::support::{Server, Told, folder};
 use chain::faulty::{Call, Fault};
 use chain::wallet::sign_tx;
@@ -43,22 +46,29 @@ impl Coast {
         let folder = folder();
         let made: OnceLock<Parts> = OnceLock::new();
         let notifier = |_: &fetch::Client| -> Arc<dyn server::Tell> { Arc::new(Told::default()) };
-        let server = Server::keeping(folder.path(), |_| {}, notifier, |source| {
-            let ledger = Arc::new(LedgerChain::open(None, Arc::clone(source), NETWORK).unwrap());
-            let faulty = Arc::new(Faulty::new(Arc::clone(&ledger)));
-            let wallet = Arc::new(key(FEE_WALLET));
-            let clock = Arc::clone(source);
-            let treasury =
-                Arc::new(Treasury::with_patience(faulty.clone(), NETWORK, wallet, clock, PATIENCE).unwrap());
-            let mut tariff = super::desk::tariff();
-            tariff.escrow_address = treasury.escrow().clone();
-            let setup = setup_with(treasury.clone(), Arc::new(Facts::new(Arc::clone(source))), tariff);
-            let _ = made.set((ledger, faulty, treasury, Arc::clone(source)));
-            Some(setup)
-        })
+        let server = Server::keeping(
+            folder.path(),
+            |_| {},
+            notifier,
+            |source| {
+                let ledger = Arc::new(LedgerChain::open(None, Arc::clone(source), NETWORK).unwrap());
+                let faulty = Arc::new(Faulty::new(Arc::clone(&ledger)));
+                let wallet = Arc::new(key(FEE_WALLET));
+                let clock = Arc::clone(source);
+                let treasury = Arc::new(
+                    Treasury::with_patience(faulty.clone(), NETWORK, wallet, clock, PATIENCE).unwrap(),
+                );
+                let mut tariff = super::desk::tariff();
+                tariff.escrow_address = treasury.escrow().clone();
+                let setup = setup_with(treasury.clone(), Arc::new(Facts::new(Arc::clone(source))), tariff);
+                let _ = made.set((ledger, faulty, treasury, Arc::clone(source)));
+                Some(setup)
+            },
+        )
         .await;
         let (ledger, faulty, treasury, source) = made.into_inner().unwrap();
-        let agent = Wallet::new(ledger.clone(), NETWORK, Arc::new(key(AGENT_WALLET)), source.clone()).unwrap();
+        let agent =
+            Wallet::new(ledger.clone(), NETWORK, Arc::new(key(AGENT_WALLET)), source.clone()).unwrap();
         for _ in 0..12 {
             ledger.fund(treasury.wallet().address(), Value::of(200_000_000)).unwrap();
         }
@@ -113,7 +123,8 @@ impl Coast {
     async fn approve(&self, id: &str) -> Json {
         let path = format!("/v1/approvals/{id}/approve");
         let desk = super::desk::Signs { server: &self.server };
-        let (status, draft) = told(desk.signed(&key(5), reqwest::Method::POST, &path, Some(&json!({}))).await).await;
+        let (status, draft) =
+            told(desk.signed(&key(5), reqwest::Method::POST, &path, Some(&json!({}))).await).await;
         assert_eq!(status, 200, "{draft}");
         let (status, approved) = self.post(&path, &signed_approval(&draft, &key(5))).await;
         assert_eq!(status, 200, "{approved}");
@@ -205,7 +216,11 @@ async fn what_a_person_signs_is_paid_and_the_bond_goes_back_with_it() {
     assert_eq!(bond.outcome_tx.unwrap().to_string(), approved["tx_hash"].as_str().unwrap());
     use chain::Chain;
     let back = coast.ledger.utxos(before.as_str()).await.unwrap();
-    assert!(back.iter().any(|utxo| utxo.at.tx_hash == bond.outcome_tx.unwrap() && utxo.output.value.lovelace == 5_000_000));
+    assert!(
+        back.iter().any(
+            |utxo| utxo.at.tx_hash == bond.outcome_tx.unwrap() && utxo.output.value.lovelace == 5_000_000
+        )
+    );
 }
 
 #[tokio::test]
@@ -241,7 +256,9 @@ async fn a_bond_that_nobody_answered_goes_back_by_time() {
 
 #[tokio::test]
 async fn each_submission_four_ways_pays_once() {
-    for fault in [Fault::FailsClean, Fault::FailsAfterLanding, Fault::NeverAnswers, Fault::LandsAndNeverAnswers] {
+    for fault in
+        [Fault::FailsClean, Fault::FailsAfterLanding, Fault::NeverAnswers, Fault::LandsAndNeverAnswers]
+    {
         let coast = Coast::start().await;
         coast.faulty.next(Call::Submit, fault);
         let digest = coast.allowed("A1").await;

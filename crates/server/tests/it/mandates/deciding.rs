@@ -81,7 +81,9 @@ async fn case_60_what_no_longer_fits_is_closed() {
 #[tokio::test]
 async fn case_61_62_a_log_that_was_changed_signs_nothing() {
     // The recipient, the judgement, the brief: each is an entry of one chain.
-    for (from, to) in [("18000000", "19000000"), ("\"ESCALATE\"", "\"ALLOW\""), ("addr_test1vzs6", "addr_test1vzs7")] {
+    for (from, to) in
+        [("18000000", "19000000"), ("\"ESCALATE\"", "\"ALLOW\""), ("addr_test1vzs6", "addr_test1vzs7")]
+    {
         let desk = Desk::start().await;
         let id = desk.ask(&action("A1", 1800)).await;
         let desk = desk
@@ -154,7 +156,8 @@ async fn case_65_a_decline_is_signed_for_this_and_nothing_else() {
     let two = desk.ask(&action("A2", 1900)).await;
     let path = format!("/v1/approvals/{one}/decline");
     let statement = |id: &str, reason: &str| {
-        let (desk, path, asked) = (&desk, format!("/v1/approvals/{id}/statement"), json!({ "reason": reason }));
+        let (desk, path, asked) =
+            (&desk, format!("/v1/approvals/{id}/statement"), json!({ "reason": reason }));
         async move { statement_of(&told(desk.signed(&key(5), Method::POST, &path, Some(&asked)).await).await.1) }
     };
     let mine = statement(&one, "legitimate").await;
@@ -166,7 +169,10 @@ async fn case_65_a_decline_is_signed_for_this_and_nothing_else() {
         (json!({ "reason": "legitimate", "signed": evidence_of(&mine, &key(6)) }), "the principal's"),
         (json!({ "reason": "legitimate", "signed": evidence_of(&mine, &key(8)) }), "a stranger's"),
         (json!({ "reason": "frivolous", "signed": evidence_of(&mine, &key(5)) }), "another reason"),
-        (json!({ "reason": "legitimate", "comment": "x", "signed": evidence_of(&mine, &key(5)) }), "a comment"),
+        (
+            json!({ "reason": "legitimate", "comment": "x", "signed": evidence_of(&mine, &key(5)) }),
+            "a comment",
+        ),
         (json!({ "reason": "legitimate", "signature": "00", "key": "00" }), "no wallet"),
         (json!({ "reason": "other", "signed": evidence_of(&mine, &key(5)) }), "no reason"),
     ] {
@@ -210,7 +216,8 @@ fn wallet(seed: u8, message: &[u8]) -> (String, String) {
     protected.extend_from_slice(&address);
     let bytes = |bytes: &[u8]| [vec![0x58, u8::try_from(bytes.len()).unwrap()], bytes.to_vec()].concat();
     let signature = signer.sign(&mandate::cose::signed_bytes(&protected, message)).unwrap();
-    let sign1 = [vec![0x84], bytes(&protected), vec![0xa0], bytes(message), bytes(signature.as_bytes())].concat();
+    let sign1 =
+        [vec![0x84], bytes(&protected), vec![0xa0], bytes(message), bytes(signature.as_bytes())].concat();
     let keys::PublicKey::Ed25519(public) = signer.public() else { panic!("an ed25519 key") };
     let cose_key = [vec![0xa3, 0x01, 0x01, 0x20, 0x06, 0x21], bytes(public.as_bytes())].concat();
     (hex::encode(sign1), hex::encode(cose_key))
@@ -286,7 +293,8 @@ async fn case_69_the_figures_of_a_day() {
     let tx_hash = declined["bond_tx"]["tx_hash"].as_str().unwrap();
     let body = json!({ "tx_hash": tx_hash, "cfo_witness_cbor": Till::witness_of(tx_hash, &key(5)) });
     assert_eq!(desk.post(&format!("/v1/approvals/{frivolous}/bond-submit"), &body).await.0, 200);
-    let response = desk.server.http.get(desk.server.url("/v1/metrics?mandate_id=M-001")).send().await.unwrap();
+    let response =
+        desk.server.http.get(desk.server.url("/v1/metrics?mandate_id=M-001")).send().await.unwrap();
     let (_, mut figures) = told(response).await;
     assert!(figures["median_decision_ms"].is_u64());
     figures.as_object_mut().unwrap().remove("median_decision_ms");

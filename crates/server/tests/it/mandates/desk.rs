@@ -87,7 +87,9 @@ impl Facts {
         let now = self.source.now();
         let known = self.known.lock().unwrap();
         let found = known.iter().rev().find(|(of, _)| of == action);
-        found.map(|(_, evidence)| evidence.clone()).filter(|evidence| now.since(evidence.block_time_ms) <= 600_000)
+        found
+            .map(|(_, evidence)| evidence.clone())
+            .filter(|evidence| now.since(evidence.block_time_ms) <= 600_000)
     }
 }
 
@@ -160,7 +162,8 @@ pub fn mandate_json() -> Value {
     let mut mandate = vectors["derived"]["mandate_fixture"]["doc"].clone();
     mandate["approvers"][0]["cardano_key_hash"] = json!(key_hash(&key(5)).to_string());
     mandate["principal"]["cardano_key_hash"] = json!(key_hash(&key(6)).to_string());
-    mandate["validity"] = json!({ "starts_at": "2020-01-01T00:00:00Z", "expires_at": "2100-01-01T00:00:00Z" });
+    mandate["validity"] =
+        json!({ "starts_at": "2020-01-01T00:00:00Z", "expires_at": "2100-01-01T00:00:00Z" });
     mandate
 }
 
@@ -315,7 +318,8 @@ impl Desk {
     }
 
     pub async fn pay(&self, action: &Value, payment: &str) -> Response {
-        let request = self.bearer(Method::POST, "/v1/authority/check", AGENT).header("payment-signature", payment);
+        let request =
+            self.bearer(Method::POST, "/v1/authority/check", AGENT).header("payment-signature", payment);
         request.json(&proposal(action, true)).send().await.unwrap()
     }
 
@@ -344,7 +348,13 @@ impl Desk {
     }
 
     /// A request signed by a key (RFC 9421).
-    pub async fn signed(&self, signer: &dyn Signer, method: Method, path: &str, body: Option<&Value>) -> Response {
+    pub async fn signed(
+        &self,
+        signer: &dyn Signer,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Response {
         Signs { server: &self.server }.signed(signer, method, path, body).await
     }
 
@@ -455,7 +465,13 @@ pub struct Signs<'a> {
 
 impl Signs<'_> {
     /// A request signed by a key (RFC 9421).
-    pub async fn signed(&self, signer: &dyn Signer, method: Method, path: &str, body: Option<&Value>) -> Response {
+    pub async fn signed(
+        &self,
+        signer: &dyn Signer,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Response {
         self.signed_with(signer, method, path, body, &env::System.env().secret()).await
     }
 

@@ -54,9 +54,15 @@ async fn every_decision_and_every_settlement_has_its_receipt() {
     assert_eq!(approved["evaluation"]["reason"], "INVOICE_NOT_OPEN", "{approved}");
     let run = asked["run_id"].as_str().unwrap();
     let (_, log) = desk.get(&format!("/v1/runs/{run}/log")).await;
-    let confirmed = log["events"].as_array().unwrap().iter().find(|event| event["type"] == "TransactionConfirmed").unwrap();
+    let confirmed = log["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|event| event["type"] == "TransactionConfirmed")
+        .unwrap();
     let settled = format!("R-{}-M-001", confirmed["seq"]);
-    let receipts = [&denied, &invalid, &asked, &approved].map(|body| body["receipt_id"].as_str().unwrap().to_owned());
+    let receipts =
+        [&denied, &invalid, &asked, &approved].map(|body| body["receipt_id"].as_str().unwrap().to_owned());
     let before = [denied, invalid, asked, approved].map(|body| body["receipt_hash"].clone());
     let desk = desk.restart().await;
     for (id, hash) in receipts.iter().zip(before) {
@@ -76,8 +82,15 @@ async fn every_decision_and_every_settlement_has_its_receipt() {
 #[tokio::test]
 async fn a_log_is_a_chain_and_its_end_is_signed() {
     let desk = Desk::start().await;
-    let opened = told(desk.bearer(Method::POST, "/v1/runs", super::desk::AGENT)
-        .json(&json!({ "mandate_id": "M-001", "goal": "Pay what is due" })).send().await.unwrap()).await.1;
+    let opened = told(
+        desk.bearer(Method::POST, "/v1/runs", super::desk::AGENT)
+            .json(&json!({ "mandate_id": "M-001", "goal": "Pay what is due" }))
+            .send()
+            .await
+            .unwrap(),
+    )
+    .await
+    .1;
     let run = opened["run_id"].as_str().unwrap();
     assert_eq!(desk.get(&format!("/v1/runs/{run}/log")).await.0, 404);
     let mut body = super::desk::proposal(&action("A1", 842), true);
@@ -96,7 +109,11 @@ async fn a_log_is_a_chain_and_its_end_is_signed() {
         let body = Raw::from_slice(stored.to_string().as_bytes()).unwrap();
         assert_eq!(link(&prev, body.as_bytes()).to_string(), hash);
     }
-    let finish = desk.bearer(Method::POST, &format!("/v1/runs/{run}/finish"), super::desk::AGENT).send().await.unwrap();
+    let finish = desk
+        .bearer(Method::POST, &format!("/v1/runs/{run}/finish"), super::desk::AGENT)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(finish.status(), 200);
     let (_, log) = desk.get(&format!("/v1/runs/{run}/log")).await;
     let closing = &log["closing"];
@@ -128,7 +145,9 @@ async fn read(response: &mut reqwest::Response, into: &mut String, text: &str) {
             into.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(20), wait).await.unwrap_or_else(|_| panic!("no {text}"));
+    tokio::time::timeout(std::time::Duration::from_secs(20), wait)
+        .await
+        .unwrap_or_else(|_| panic!("no {text}"));
 }
 
 #[tokio::test]
@@ -150,7 +169,8 @@ async fn events_come_once_each_and_go_on_where_they_stopped() {
     read(&mut stream, &mut heard, "AuthorizationIssued").await;
     assert!(heard.starts_with("retry: 3000\n"), "{heard}");
     assert!(!heard.contains("event:"));
-    let ids: Vec<u64> = heard.lines().filter_map(|line| line.strip_prefix("id: ")).map(|id| id.parse().unwrap()).collect();
+    let ids: Vec<u64> =
+        heard.lines().filter_map(|line| line.strip_prefix("id: ")).map(|id| id.parse().unwrap()).collect();
     assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "{ids:?}");
     let seen = ids.last().unwrap();
     asked["proposal"] = super::desk::proposal(&action("A3", 842), false)["proposal"].clone();
@@ -159,7 +179,12 @@ async fn events_come_once_each_and_go_on_where_they_stopped() {
     let mut stream = again.send().await.unwrap();
     let mut heard = String::new();
     read(&mut stream, &mut heard, "AuthorizationIssued").await;
-    assert!(heard.lines().filter_map(|line| line.strip_prefix("id: ")).all(|id| id.parse::<u64>().unwrap() > *seen));
+    assert!(
+        heard
+            .lines()
+            .filter_map(|line| line.strip_prefix("id: "))
+            .all(|id| id.parse::<u64>().unwrap() > *seen)
+    );
     let data = heard.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
     let event: Value = serde_json::from_str(data).unwrap();
     assert_eq!(event["run_id"], run);
@@ -206,18 +231,23 @@ async fn a_mandate_is_shown_with_its_boundary() {
     assert_eq!(shown["limits"], limits);
     assert_eq!((&shown["anchor"]["version"], &shown["anchor"]["status"]), (&json!(3), &json!("active")));
     // A day that has passed counts nothing.
-    assert_eq!((&shown["vault"]["spent_today"], &shown["vault"]["balance"]), (&json!("0"), &json!("500000000")));
+    assert_eq!(
+        (&shown["vault"]["spent_today"], &shown["vault"]["balance"]),
+        (&json!("0"), &json!("500000000"))
+    );
 }
 
 #[tokio::test]
 async fn what_a_stranger_reads_first() {
     let desk = Desk::start().await;
-    let card = told(desk.server.http.get(desk.server.url("/.well-known/agent.json")).send().await.unwrap()).await.1;
+    let card =
+        told(desk.server.http.get(desk.server.url("/.well-known/agent.json")).send().await.unwrap()).await.1;
     assert_eq!(card["pricing"]["interruption_bond"]["amount"], "5000000");
     assert_eq!(card["pricing"]["interruption_bond"]["display"], "5 ADA");
     assert_eq!(card["network"], "cardano-preprod");
     assert_eq!(card["outcomes"], json!(["ALLOW", "ESCALATE", "DENY"]));
-    for (path, says) in [("/llms.txt", "POST /v1/authority/check"), ("/llms-full.txt", "# The Authority API")] {
+    for (path, says) in [("/llms.txt", "POST /v1/authority/check"), ("/llms-full.txt", "# The Authority API")]
+    {
         let response = desk.server.http.get(desk.server.url(path)).send().await.unwrap();
         assert!(response.text().await.unwrap().contains(says), "{path}");
     }

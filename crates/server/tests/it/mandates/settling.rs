@@ -51,7 +51,8 @@ async fn a_refusal_of_the_vault_is_on_record_and_releases_nothing() {
     desk.till.edit(|books| books.balance = 101_000_000);
     desk.server.later(2);
     desk.until("refused", |state| {
-        state.authorization(&digest).unwrap().status == AuthorizationStatus::Issued && desk.till.edit(|b| b.submissions) > 1
+        state.authorization(&digest).unwrap().status == AuthorizationStatus::Issued
+            && desk.till.edit(|b| b.submissions) > 1
     })
     .await;
     assert!(desk.till.payments().is_empty());
@@ -64,7 +65,9 @@ async fn two_releases_of_one_vault_both_land() {
     let desk = Desk::start().await;
     let (one, two) = tokio::join!(allowed(&desk, "A1"), allowed(&desk, "A2"));
     desk.until("both", |state| {
-        [one, two].iter().all(|digest| state.authorization(digest).unwrap().status == AuthorizationStatus::Settled)
+        [one, two]
+            .iter()
+            .all(|digest| state.authorization(digest).unwrap().status == AuthorizationStatus::Settled)
     })
     .await;
     assert_eq!(desk.till.payments().values().copied().collect::<Vec<_>>(), [1, 1]);
@@ -83,7 +86,10 @@ async fn case_68_an_hour_passes_and_nobody_looks() {
     assert_eq!(approval.bond.as_ref().unwrap().status, BondStatus::Refunded);
     let (_, log) = desk.get(&format!("/v1/runs/{}/log", approval.run)).await;
     let refunded = log["events"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!((&refunded["type"], &refunded["payload"]["reason"]), (&json!("BondRefunded"), &json!("expired")));
+    assert_eq!(
+        (&refunded["type"], &refunded["payload"]["reason"]),
+        (&json!("BondRefunded"), &json!("expired"))
+    );
     let id = unpaid["accepts"][0]["extra"]["approval_id"].as_str().unwrap();
     let shown = state.approval(&id.parse().unwrap()).unwrap().bond(&state.anchored().unwrap().mandate);
     assert_eq!((shown.status, shown.tx_hash), (BondStatus::Expired, None));
@@ -146,7 +152,8 @@ async fn case_75_what_expires_is_looked_for_before_it_is_issued_again() {
     desk.server.later(100);
     let (status, second) = told(send(false).await).await;
     assert_eq!(status, 200, "{second}");
-    let nonce = |body: &Value| body["authorization"]["fields"]["nonce"].as_str().unwrap().parse::<u64>().unwrap();
+    let nonce =
+        |body: &Value| body["authorization"]["fields"]["nonce"].as_str().unwrap().parse::<u64>().unwrap();
     assert!(nonce(&second) > nonce(&first));
     let state = desk.state().await;
     let first: mandate::authorization::AuthorizationDigest =

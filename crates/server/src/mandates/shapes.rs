@@ -1,0 +1,152 @@
+//! The shapes of what approvers read and send (spec 1.10).
+
+use approvals::{Evidence, Statement};
+use canon::Digest;
+use env::Timestamp;
+use mandate::authorization::{AuthorizationDigest, Fields, Record};
+use mandate::brief::Brief;
+use mandate::log::{ApprovalId, DeclineReason, RunId};
+use mandate::price::Bond;
+use mandate::text::{Ed25519Key, Id, Text, TxHash};
+use mandate::{Action, Evaluation, Hashed};
+use serde::{Deserialize, Serialize};
+
+/// A line of the inbox.
+#[derive(Debug, Serialize)]
+pub(crate) struct Item {
+    pub action: Hashed<Action>,
+    pub action_hash: Digest,
+    pub approval_id: ApprovalId,
+    pub bond: Bond,
+    pub brief: Option<Hashed<Brief>>,
+    pub brief_hash: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Evaluation>,
+    pub mandate_id: Id,
+    pub requested_at: Option<Timestamp>,
+    pub run_id: RunId,
+    pub status: &'static str,
+}
+
+/// The body of an approval. Empty: the draft to sign is asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApproveAsked {
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+    #[serde(default)]
+    pub authorization_digest: Option<AuthorizationDigest>,
+    #[serde(default)]
+    pub signed: Option<SignedBody>,
+}
+
+/// An approver's decision as it was signed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignedBody {
+    pub evidence: Evidence,
+    /// `ed25519:` and the approver's key in hex.
+    pub key: Ed25519Key,
+    pub nonce: Text<16, 64>,
+}
+
+/// What an approver is about to sign.
+#[derive(Debug, Serialize)]
+pub(crate) struct DraftShown {
+    pub approval_id: ApprovalId,
+    pub authorization_digest: AuthorizationDigest,
+    pub brief_hash: Digest,
+    pub fields: Fields,
+    pub mandate_id: Id,
+    pub statement: Statement,
+    /// What is signed: SHA-256 of the statement's canonical form.
+    pub statement_hash: Digest,
+    pub status: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Approved {
+    pub approval_id: ApprovalId,
+    pub authorization: Option<Record>,
+    /// Always null: the bond goes back in the release itself (W7).
+    pub bond_tx: Option<()>,
+    pub required: usize,
+    pub signed: usize,
+    pub tx_hash: Option<TxHash>,
+    pub unsigned_tx_cbor: Option<String>,
+}
+
+/// The body of a decline: the seed's, with a wallet's older signature, or ours.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeclineAsked {
+    pub reason: DeclineReason,
+    #[serde(default)]
+    pub comment: Option<Text<1, 1000>>,
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+    /// COSE_Sign1 and COSE_Key in hex.
+    #[serde(default)]
+    pub signature: Option<Text<2, 8192>>,
+    #[serde(default)]
+    pub key: Option<Text<2, 1024>>,
+    #[serde(default)]
+    pub signed: Option<SignedBody>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct DeclinedShown {
+    pub bond: Bond,
+    pub bond_tx: Option<Unsigned>,
+    pub ok: bool,
+    pub reason: DeclineReason,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Unsigned {
+    pub tx_hash: TxHash,
+    pub unsigned_tx_cbor: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExecutionAsked {
+    pub approval_id: ApprovalId,
+    pub authorization_digest: AuthorizationDigest,
+    pub cfo_witness_cbor: Text<2, 8192>,
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BondSubmit {
+    pub cfo_witness_cbor: Text<2, 8192>,
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+    pub tx_hash: TxHash,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct BondSubmitted {
+    pub bond: Bond,
+    pub ok: bool,
+    pub tx_hash: TxHash,
+}
+
+/// What a page signs for a decision, made here so that it need not know how.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StatementAsked {
+    pub reason: DeclineReason,
+    #[serde(default)]
+    pub comment: Option<Text<1, 1000>>,
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct StatementShown {
+    pub statement: Statement,
+    pub statement_hash: Digest,
+}
