@@ -19,6 +19,8 @@ pub(crate) struct Shell {
     pub waiting: usize,
     /// How many approvals wait for the key this browser has proved, where it has proved one.
     pub approvals: Option<usize>,
+    /// This server keeps mandates.
+    pub mandates: bool,
     /// The token every form of this page carries.
     pub csrf: String,
     /// What was just done, in one sentence.
@@ -221,6 +223,7 @@ impl Visitor {
         Ok(Shell {
             title: title.to_owned(),
             approvals: self.approvals().await?,
+            mandates: self.app.keeps_mandates(),
             name: self.member.as_ref().map(|member| crate::words::shown(&member.name)),
             waiting,
             csrf: self.csrf(room.map(pxp::RoomId::as_str)),

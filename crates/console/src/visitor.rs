@@ -53,7 +53,8 @@ impl Visitor {
         if !self.app.keeps_mandates() {
             return Ok(None);
         }
-        let failed = |refused: Refused| Error::Unavailable { code: "mandates_unavailable", text: refused.text };
+        let failed =
+            |refused: Refused| Error::Unavailable { code: "mandates_unavailable", text: refused.text };
         let reader = self.app.reader(&self.headers).await.map_err(failed)?;
         if !reader.is_somebody() {
             return Ok(None);

@@ -20,9 +20,8 @@ struct Ask {
     mandate: String,
     id: String,
     brief: Shown,
-    /// Decimals of what is paid, for the script that reads the transaction.
     state: State,
-    /// Base: pending, and nothing of it was signed by this reader.
+    /// It can be decided.
     open: bool,
     signed: usize,
     required: usize,
@@ -32,7 +31,6 @@ struct Ask {
     run: String,
     to_sign: Option<ToSign>,
     action: String,
-    network: &'static str,
 }
 
 /// Where it stands, in words.
@@ -55,14 +53,16 @@ pub(crate) async fn page(
     let reader = somebody(&visitor).await?;
     let asked = visitor.app.approval_asked(&reader, &mandate, &id).await?;
     let Some(brief) = &asked.approval.brief else {
-        let refused = server::mandates::Refused::missing("approval_unpaid", "nobody is asked yet: its bond is not paid");
+        let refused = server::mandates::Refused::missing(
+            "approval_unpaid",
+            "nobody is asked yet: its bond is not paid",
+        );
         return Err(refused.into());
     };
     let brief = Shown::of(brief, &asked.mandate, &asked.tariff, &asked.paid_before);
     let approvers = asked.mandate.approvers.iter().map(|approver| approver.cardano_key_hash.to_string());
     let keys: Vec<String> = approvers.collect();
     let approval = &asked.approval;
-    let test = asked.tariff.escrow_address.network() == mandate::Network::Test;
     Ok(shown_page(&Ask {
         state: state(&asked),
         open: approval.status == ApprovalStatus::Pending,
@@ -73,7 +73,6 @@ pub(crate) async fn page(
         run: approval.run.to_string(),
         to_sign: asked.to_sign.clone(),
         action: format!("/approvals/{mandate}/{id}"),
-        network: if test { "test" } else { "main" },
         shell: shell(&visitor, &format!("{} to {}?", brief.amount.display, brief.counterparty)).await?,
         brief,
         mandate,
@@ -86,18 +85,26 @@ pub(crate) fn state(asked: &Asked) -> State {
     let held = asked.authorization.as_ref();
     let (word, class, sentence, moves) = match approval.status {
         ApprovalStatus::AwaitingBond => ("Unpaid", "", "Nobody is asked yet: its bond is not paid.", false),
-        ApprovalStatus::Pending if approval.signers.is_empty() => {
-            ("Waits for you", "stand-warn", "Nothing happens until an approver signs, or its time is over.", false)
-        }
-        ApprovalStatus::Pending => {
-            ("Signed in part", "stand-warn", "Another approver has signed; more signatures are needed.", false)
-        }
+        ApprovalStatus::Pending if approval.signers.is_empty() => (
+            "Waits for you",
+            "stand-warn",
+            "Nothing happens until an approver signs, or its time is over.",
+            false,
+        ),
+        ApprovalStatus::Pending => (
+            "Signed in part",
+            "stand-warn",
+            "Another approver has signed; more signatures are needed.",
+            false,
+        ),
         ApprovalStatus::Authorized => authorized(held.map(|held| held.status), asked.released),
-        ApprovalStatus::Declined => ("Declined", "stand-bad", declined(asked), asked.to_sign.is_none()),
+        ApprovalStatus::Declined => ("Declined", "stand-bad", declined(asked), false),
         ApprovalStatus::Closed => {
-            ("Closed", "stand-bad", "It may not be approved any more: its own rules say no by now.", true)
+            ("Closed", "stand-bad", "It may not be approved any more: its own rules say no by now.", false)
         }
-        ApprovalStatus::Expired => ("Over", "", "Nobody decided in time. The bond goes back to the agent.", true),
+        ApprovalStatus::Expired => {
+            ("Over", "", "Nobody decided in time. The bond goes back to the agent.", false)
+        }
     };
     let bond = bond_money(asked.bond.amount.get(), &asked.tariff);
     let place = match asked.bond.status {
@@ -107,15 +114,19 @@ pub(crate) fn state(asked: &Asked) -> State {
         BondStatus::Captured => "is lost to the agent, for good",
         BondStatus::Expired => "was never paid",
     };
-    let settled = asked.bond.status != BondStatus::Locked;
+    let over = !matches!(approval.status, ApprovalStatus::AwaitingBond | ApprovalStatus::Pending);
     State {
         word,
         class,
         sentence: sentence.to_owned(),
         bond: format!("The bond of {} {} {place}.", bond.display, asked.bond.asset),
         tx: held.and_then(|held| held.tx_hash).map(|tx| tx.to_string()),
-        comment: approval.declined.as_ref().and_then(|no| no.comment.as_ref()).map(|text| shown(text.as_str())),
-        moves: moves && !(settled && matches!(approval.status, ApprovalStatus::Declined | ApprovalStatus::Expired | ApprovalStatus::Closed)),
+        comment: approval
+            .declined
+            .as_ref()
+            .and_then(|no| no.comment.as_ref())
+            .map(|text| shown(text.as_str())),
+        moves: asked.to_sign.is_none() && over && (moves || asked.bond.status == BondStatus::Locked),
     }
 }
 
@@ -133,13 +144,19 @@ fn authorized(
         Some(AuthorizationStatus::Submitted) => {
             ("Waiting", "stand-warn", "The release is with the chain and not in a block yet.", true)
         }
-        Some(AuthorizationStatus::Unknown) => {
-            ("Waiting", "stand-warn", "The chain’s answer was lost; it is being asked again. Nothing is paid twice.", true)
-        }
+        Some(AuthorizationStatus::Unknown) => (
+            "Waiting",
+            "stand-warn",
+            "The chain’s answer was lost; it is being asked again. Nothing is paid twice.",
+            true,
+        ),
         Some(AuthorizationStatus::Settled) => ("Settled", "stand-good", "The money is released.", false),
-        Some(AuthorizationStatus::Released) => {
-            ("Failed", "stand-bad", "It was not released in time, and cannot be any more. Nothing was paid.", false)
-        }
+        Some(AuthorizationStatus::Released) => (
+            "Failed",
+            "stand-bad",
+            "It was not released in time, and cannot be any more. Nothing was paid.",
+            false,
+        ),
     }
 }
 

@@ -123,7 +123,9 @@ fn standing(told: &Boundary) -> (&'static str, &'static str) {
         _ if told.mandate.status == Status::Revoked => ("Revoked", "stand-bad"),
         None => ("The chain cannot be read now", "stand-warn"),
         Some(observed) if observed.anchor_status == Status::Revoked => ("Revoked", "stand-bad"),
-        Some(observed) if observed.anchor_version != told.mandate.version => ("Another version is anchored", "stand-bad"),
+        Some(observed) if observed.anchor_version != told.mandate.version => {
+            ("Another version is anchored", "stand-bad")
+        }
         Some(_) => ("In force", "stand-good"),
     }
 }
@@ -136,7 +138,11 @@ fn anchor(told: &Boundary) -> String {
                 Status::Active => "active",
                 Status::Revoked => "revoked",
             };
-            let same = if observed.mandate_hash == told.mandate.hash() { "the hash shown here" } else { "ANOTHER hash" };
+            let same = if observed.mandate_hash == told.mandate.hash() {
+                "the hash shown here"
+            } else {
+                "ANOTHER hash"
+            };
             format!("Version {}, {status}, with {same}.", observed.anchor_version)
         }
     }
@@ -148,10 +154,18 @@ fn pictures(told: &Boundary) -> Vec<Picture> {
     let limits = mandate.limits();
     let amount = |units: u64| money(units, mandate.asset.decimals, &mandate.asset.symbol);
     let (alone, cap) = (limits.autonomous_limit.get(), limits.hard_cap.get());
-    let words = format!("Up to {} the agent pays alone; up to {} with a signature; more never.", amount(alone), amount(cap));
+    let words = format!(
+        "Up to {} the agent pays alone; up to {} with a signature; more never.",
+        amount(alone),
+        amount(cap)
+    );
     let mut all = vec![Picture {
         title: "One payment".to_owned(),
-        svg: Bar::of(cap, words.clone()).stretch(0, alone, "bar-good").stretch(alone, cap, "bar-warn").mark(alone).svg(),
+        svg: Bar::of(cap, words.clone())
+            .stretch(0, alone, "bar-good")
+            .stretch(alone, cap, "bar-warn")
+            .mark(alone)
+            .svg(),
         words,
     }];
     if let Some(observed) = &told.observed {
@@ -163,7 +177,8 @@ fn pictures(told: &Boundary) -> Vec<Picture> {
             units => format!(" and {} on its way", amount(units)),
         };
         let words = format!("{} spent today{way}, of {}.", amount(spent), amount(daily));
-        let bar = Bar::of(daily, words.clone()).stretch(0, spent, "bar-good").stretch(spent, used, "bar-warn");
+        let bar =
+            Bar::of(daily, words.clone()).stretch(0, spent, "bar-good").stretch(spent, used, "bar-warn");
         all.push(Picture { title: "Today".to_owned(), svg: bar.svg(), words });
         let (balance, floor) = (observed.vault_balance.get(), limits.treasury_minimum.get());
         let words = format!("{} in the vault; {} must stay.", amount(balance), amount(floor));
@@ -187,8 +202,10 @@ fn attention(used: u32, per_day: u32) -> Picture {
 }
 
 fn rule(rule: &Constraint, mandate: &Mandate) -> Rule {
-    let amount = |units: mandate::text::Units| money(units.get(), mandate.asset.decimals, &mandate.asset.symbol);
-    let list = |values: &[mandate::text::Id]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let amount =
+        |units: mandate::text::Units| money(units.get(), mandate.asset.decimals, &mandate.asset.symbol);
+    let list =
+        |values: &[mandate::text::Id]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let words = match &rule.kind {
         Kind::PurposeIn { values } => format!("The purpose is one of: {}", list(values)),
         Kind::ActionIn { values } => format!("The act is one of: {}", list(values)),
@@ -217,7 +234,8 @@ fn rule(rule: &Constraint, mandate: &Mandate) -> Rule {
 }
 
 fn span(seconds: u32) -> String {
-    let plural = |count: u32, word: &str| if count == 1 { format!("one {word}") } else { format!("{count} {word}s") };
+    let plural =
+        |count: u32, word: &str| if count == 1 { format!("one {word}") } else { format!("{count} {word}s") };
     match seconds {
         s if s % 86_400 == 0 => plural(s / 86_400, "day"),
         s if s % 3600 == 0 => plural(s / 3600, "hour"),

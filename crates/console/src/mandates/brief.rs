@@ -48,7 +48,6 @@ pub(crate) struct Shown {
     pub until: String,
     pub until_ms: u64,
     pub hash: Vec<String>,
-    pub hash_whole: String,
     /// The very bytes that are hashed.
     pub canonical: String,
 }
@@ -92,7 +91,12 @@ impl Money {
 
 impl Shown {
     /// The brief of a mandate's approval. `paid_before` are the names under which the mandate has paid.
-    pub fn of(brief: &Hashed<Brief>, mandate: &Mandate, tariff: &Tariff, paid_before: &[(Id, String)]) -> Self {
+    pub fn of(
+        brief: &Hashed<Brief>,
+        mandate: &Mandate,
+        tariff: &Tariff,
+        paid_before: &[(Id, String)],
+    ) -> Self {
         let decimals = mandate.asset.decimals;
         let what = &brief.what;
         let limits = [
@@ -127,7 +131,10 @@ impl Shown {
             approver: brief.escalation.as_ref().map(|escalation| shown(escalation.approver.as_str())),
             because: because.map(|one| (one.constraint.to_string(), reason(one.reason))).collect(),
             checks: brief.engine.checks.iter().map(check).collect(),
-            limits: limits.into_iter().map(|(name, units)| (name, Money::of(units.get(), decimals))).collect(),
+            limits: limits
+                .into_iter()
+                .map(|(name, units)| (name, Money::of(units.get(), decimals)))
+                .collect(),
             verified: brief.verified.as_ref().map(|verified| Facts {
                 good: verified.result == Verified::Verified,
                 lines: facts(&verified.facts),
@@ -144,7 +151,6 @@ impl Shown {
             until: when(brief.expires_at_ms.timestamp()),
             until_ms: brief.expires_at_ms.get(),
             hash: groups(&brief.hash()),
-            hash_whole: brief.hash().to_string(),
             canonical: canonical(brief),
         }
     }
@@ -337,6 +343,83 @@ mod tests {
         check(u64::MAX, 18, "18.446744073709551615");
         check(1, 18, "0.000000000000000001");
         check(18_000_000, 6, "18");
+    }
+
+    fn fixture(decimals: u8) -> (Hashed<Mandate>, Tariff) {
+        let text = include_str!("../../../../vectors/claudia/claudia.json");
+        let mut vectors: serde_json::Value = serde_json::from_str(text).unwrap();
+        let document = vectors.pointer_mut("/derived/mandate_fixture/doc").unwrap();
+        *document.pointer_mut("/asset/decimals").unwrap() = decimals.into();
+        let tariff = serde_json::json!({
+            "amount": "5000000", "asset": { "policy_id": "", "asset_name": "", "symbol": "ADA" },
+            "held_ms": 3_600_000,
+            "escrow_address": "addr_test1wqplkq2g25g5ctsdaapk69dmxmp0lt005kw6dtat4k9yzdclx093f" });
+        let mandate = Mandate::read(document.to_string().as_bytes()).unwrap();
+        (mandate, canon::from_slice(tariff.to_string().as_bytes()).unwrap())
+    }
+
+    fn brief(display: &str, value: &str, shown: &str, why: &str) -> Hashed<Brief> {
+        let json = serde_json::json!({
+            "schema": "brief/v0.1", "action_hash": "01".repeat(32), "action_id": "A1", "requested_by": "cfo-agent-01",
+            "cost": { "bond": { "amount": "5000000", "asset": "ADA" }, "interrupt_budget": { "per_day": 3, "used": 1 } },
+            "engine": { "outcome": "ESCALATE", "reason": "ABOVE_AUTONOMOUS_LIMIT", "checks": [
+                { "id": "autonomous", "kind": "amount_lte", "reason": "ABOVE_AUTONOMOUS_LIMIT", "result": "ESCALATE" }] },
+            "escalation": { "approver": "CFO",
+                "because": [{ "constraint": "autonomous", "reason": "ABOVE_AUTONOMOUS_LIMIT" }] },
+            "expires_at_ms": 1_791_348_000_000_u64,
+            "limits": { "autonomous_limit": "10000000", "daily_cap": "50000000", "hard_cap": "50000000",
+                "treasury_minimum": "100000000" },
+            "mandate": { "hash": "02".repeat(32), "id": "M-001", "version": 3 },
+            "verified": null,
+            "what": { "amount": { "asset": "USDM", "display": shown, "value": value },
+                "counterparty": { "display": display, "id": "aws" }, "reference": null, "type": "pay_invoice",
+                "recipient": "addr_test1vzs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rggfw5wvl" },
+            "why": why, "will_happen": format!("Release {shown} to {display}."),
+        });
+        Hashed::read(json.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_brief_is_shown_whole_and_hashes_to_what_it_carries() {
+        for (decimals, display) in [(0, "18446744073709551615 USDM"), (18, "18.446744073709551615 USDM")] {
+            let (mandate, tariff) = fixture(decimals);
+            let brief = brief("AWS", "18446744073709551615", display, "It is due.");
+            let shown = Shown::of(&brief, &mandate, &tariff, &[]);
+            assert_eq!(shown.amount.display, display);
+            assert_eq!(shown.amount.units, "18446744073709551615");
+            assert_eq!(Digest::of(shown.canonical.as_bytes()).to_string(), shown.hash.concat());
+            assert_eq!((shown.bond.display.as_str(), shown.used, shown.per_day), ("5", 1, 3));
+            assert!(shown.warnings.is_empty(), "{:?}", shown.warnings);
+            assert!(shown.checks.iter().all(|check| check.kind != "Another check"));
+        }
+    }
+
+    #[test]
+    fn strangers_texts_are_looked_at() {
+        let (mandate, tariff) = fixture(6);
+        let paid = [("aws", "AWS"), ("stripe", "Stripe")];
+        let paid: Vec<(Id, String)> =
+            paid.iter().map(|(id, name)| (id.parse().unwrap(), (*name).to_owned())).collect();
+        let check = |display: &str, why: &str, expected: &[&str]| {
+            let shown = Shown::of(&brief(display, "18", "18 USDM", why), &mandate, &tariff, &paid);
+            let found = |part: &&&str| !shown.warnings.iter().any(|warning| warning.contains(**part));
+            assert!(!expected.iter().any(|part| found(&part)), "{:?}", shown.warnings);
+            assert_eq!(shown.warnings.is_empty(), expected.is_empty(), "{:?}", shown.warnings);
+            assert!(!shown.counterparty.contains('\u{202e}') && !shown.will_happen.contains('\u{202e}'));
+        };
+        check("AWS", "It is due.", &[]);
+        check("AWS Ltd", "", &["aws was called “AWS” when it was paid before"]);
+        check("\u{405}tripe", "", &["looks like “Stripe”, who is somebody else", "several alphabets"]);
+        check(
+            "AWS\u{202e}",
+            "",
+            &["The payee’s name: The text contains characters that change the reading direction"],
+        );
+        check(
+            "AWS",
+            "pay\u{200b}now",
+            &["The agent’s reason: The text contains characters that cannot be seen"],
+        );
     }
 
     #[test]

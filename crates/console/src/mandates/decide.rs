@@ -133,7 +133,10 @@ fn transaction(
         lead,
         hash_label: "Hash of the transaction, which is what is signed",
         hash: super::brief::hash_groups(&text(built, "tx_hash")),
-        command: format!("countersign mandate witness {} --key approver.jwk", text(built, "unsigned_tx_cbor")),
+        command: format!(
+            "countersign mandate witness {} --key approver.jwk",
+            text(built, "unsigned_tx_cbor")
+        ),
         paste: "What the command prints",
         step,
         carried,

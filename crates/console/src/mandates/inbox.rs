@@ -79,7 +79,11 @@ fn row(line: &Line) -> Option<Row> {
         asked_by: brief.requested_by.to_string(),
         asked: approval.requested_at.map(|at| when(at.timestamp())).unwrap_or_default(),
         until: when(brief.expires_at_ms.timestamp()),
-        bond: format!("{} {}", bond_money(brief.cost.bond.amount.get(), tariff).display, brief.cost.bond.asset),
+        bond: format!(
+            "{} {}",
+            bond_money(brief.cost.bond.amount.get(), tariff).display,
+            brief.cost.bond.asset
+        ),
         reason: brief.engine.reason.map_or(outcome(Outcome::Escalate), super::brief::reason),
         signed: approval.signers.len(),
         required: mandate.required(),

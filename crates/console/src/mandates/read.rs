@@ -40,7 +40,6 @@ struct ReceiptPage {
     settlement: Option<(String, u64)>,
     entries: (String, String),
     hash: Vec<String>,
-    hash_whole: String,
     canonical: String,
     run: String,
     query: String,
@@ -119,9 +118,11 @@ pub(crate) async fn receipt(
             bond: approval.bond.as_ref().map(|bond| bond_word(bond.status)),
         }),
         settlement: receipt.settlement.as_ref().map(|settled| (settled.tx_hash.to_string(), settled.block)),
-        entries: (receipt.evidence.first_event_hash.to_string(), receipt.evidence.last_event_hash.to_string()),
+        entries: (
+            receipt.evidence.first_event_hash.to_string(),
+            receipt.evidence.last_event_hash.to_string(),
+        ),
         hash: groups(&receipt.hash()),
-        hash_whole: receipt.hash().to_string(),
         canonical: canonical(receipt),
         run: told.run.to_string(),
         query: query(pass.token.as_deref()),
@@ -253,6 +254,7 @@ pub(crate) fn event(kind: &str) -> &'static str {
 
 /// Passes on the pass.
 fn query(token: Option<&str>) -> String {
-    let plain = |token: &&str| token.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    let plain =
+        |token: &&str| token.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
     token.filter(plain).map(|token| format!("?token={token}")).unwrap_or_default()
 }

@@ -3,8 +3,11 @@
 use super::{Failure, read_input};
 use canon::{Digest, Raw, Value};
 use clap::{Args, Subcommand};
+use env::Source;
+use keys::{Algorithm, PublicKey, Signer, SoftwareSigner};
 use ledger::Coded;
 use mandate::authorization::{Fields, Record};
+use mandate::text::{Ed25519Key, KeyHash};
 use mandate::{
     Action, Evaluation, Evidence, Hashed, Inputs, Millis, Outcome, Proposal, Refusal, Report, Snapshot,
 };
@@ -27,6 +30,29 @@ pub enum Mandate {
     },
     /// Print the hash of a decision
     DecisionHash(Decision),
+    /// Make a key file for an approver, or read it, and print the key and its hash
+    Key {
+        /// The key file; it is made if it is not there
+        file: PathBuf,
+    },
+    /// Sign what a console or POST /v1/approvals/ID/approve shows: a statement, or the sentence of a sign-in
+    ///
+    /// Prints key, nonce and evidence as JSON. Nothing else is signed.
+    Sign {
+        /// The statement, the sentence, or a file that holds one; - for standard input
+        what: String,
+        /// The key file
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
+    /// Sign a transaction, and print the witness set as a wallet gives it (CIP-30)
+    Witness {
+        /// The transaction in hex, or a file that holds it; - for standard input
+        transaction: String,
+        /// The key file
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -72,6 +98,9 @@ pub fn run(command: &Mandate) -> Result<(), Failure> {
         Mandate::Evaluate(arguments) => text(&evaluate(arguments)?)?,
         Mandate::Authorization { file } => text(&authorization(&read_input(file)?)?)?,
         Mandate::DecisionHash(decision) => decision_hash(decision)?.to_string(),
+        Mandate::Key { file } => key_line(file)?,
+        Mandate::Sign { what, key } => text(&sign(what, &opened(key)?)?)?,
+        Mandate::Witness { transaction, key } => witness(transaction, &opened(key)?)?,
     };
     println!("{line}");
     Ok(())
@@ -159,6 +188,66 @@ fn decision_hash(decision: &Decision) -> Result<Digest, Failure> {
         .find(|outcome| outcome.as_str() == word)
         .ok_or_else(|| Failure::unusable(format!("{word:?} is no outcome")))?;
     Ok(mandate::decision_hash(decision.action, decision.mandate, decision.verification, outcome))
+}
+
+fn key_line(file: &Path) -> Result<String, Failure> {
+    let signer = SoftwareSigner::open_or_create(file, Algorithm::Ed25519, &mut env::System.env());
+    let public = public(&signer.map_err(Failure::unusable_by)?)?;
+    Ok(format!("{} {}", Ed25519Key::from_bytes(*public.as_bytes()), KeyHash::of_key(&public)))
+}
+
+fn opened(file: &Path) -> Result<SoftwareSigner, Failure> {
+    SoftwareSigner::open(file).map_err(Failure::unusable_by)
+}
+
+fn public(signer: &SoftwareSigner) -> Result<keys::ed25519::PublicKey, Failure> {
+    match signer.public() {
+        PublicKey::Ed25519(key) => Ok(key),
+        PublicKey::P256(_) => Err(Failure::unusable("an approver's key is ed25519".to_owned())),
+    }
+}
+
+/// A decision as a server takes it.
+#[derive(Serialize)]
+struct SignedBy {
+    evidence: approvals::Evidence,
+    key: Ed25519Key,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nonce: Option<String>,
+}
+
+/// Signs a statement, or the sentence of a sign-in, and nothing else: what else is a hash of, nobody could say.
+fn sign(what: &str, signer: &SoftwareSigner) -> Result<SignedBy, Failure> {
+    let given = given(what)?;
+    let (message, nonce) = if given.starts_with(server::mandates::desk::SIGN_IN) {
+        (given.into_bytes(), None)
+    } else {
+        let statement: approvals::Statement = canon::from_slice(given.as_bytes()).map_err(|error| {
+            Failure::unusable(format!("neither a statement nor the sentence of a sign-in: {error}"))
+        })?;
+        (statement.hash().as_bytes().to_vec(), Some(statement.nonce))
+    };
+    let signature = signer.sign(&message).map_err(Failure::unusable_by)?.base64url();
+    let thumbprint = signer.public().thumbprint().to_string();
+    let key = Ed25519Key::from_bytes(*public(signer)?.as_bytes());
+    Ok(SignedBy { evidence: approvals::Evidence::Ed25519 { thumbprint, signature }, key, nonce })
+}
+
+fn witness(transaction: &str, signer: &SoftwareSigner) -> Result<String, Failure> {
+    let bytes =
+        hex::decode(given(transaction)?.trim()).map_err(|_| Failure::unusable("not hex".to_owned()))?;
+    let set = chain::wallet::sign_tx(&bytes, signer).map_err(Failure::unusable_by)?;
+    Ok(hex::encode(set))
+}
+
+/// What was given on the command line: itself, or the file of that name.
+fn given(text: &str) -> Result<String, Failure> {
+    if text == "-" || Path::new(text).is_file() {
+        let bytes = read_input(Path::new(text))?;
+        let whole = String::from_utf8(bytes).map_err(Failure::unusable_by)?;
+        return Ok(whole.trim_end_matches(['\n', '\r']).to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn instant(text: &str) -> Result<Millis, Failure> {

@@ -119,3 +119,38 @@ fn what_is_no_document_is_of_no_use() {
     check("shape.json", 2, "shape");
     check("none.json", 2, "none.json");
 }
+
+#[test]
+fn an_approver_signs_statements_and_sign_ins_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let made = out(&run(at, &["mandate", "key", "k.jwk"]));
+    assert_eq!(out(&run(at, &["mandate", "key", "k.jwk"])), made, "the same key when it is there");
+    let (key, hash) = made.trim().split_once(' ').unwrap();
+    assert_eq!(hash.len(), 56);
+    let zero = "00".repeat(32);
+    let statement = format!(
+        r#"{{"v":1,"ask_id":"AP-1","action_hash":"{zero}","brief_hash":"{zero}","decision":"approve","nonce":"0123456789abcdef"}}"#
+    );
+    let parsed: approvals::Statement = canon::from_slice(statement.as_bytes()).unwrap();
+    let check = |what: &str, message: &[u8], nonce: Option<&str>| {
+        let done = run(at, &["mandate", "sign", what, "--key", "k.jwk"]);
+        let printed: serde_json::Value = serde_json::from_str(&out(&done)).unwrap();
+        assert_eq!((printed["key"].as_str(), printed["nonce"].as_str()), (Some(key), nonce));
+        let public: mandate::text::Ed25519Key = key.parse().unwrap();
+        let signature = printed["evidence"]["signature"].as_str().unwrap();
+        let signature = keys::Signature::from_base64url(signature).unwrap();
+        public.key().unwrap().verify(message, &signature).unwrap();
+    };
+    check(&statement, parsed.hash().as_bytes(), Some("0123456789abcdef"));
+    std::fs::write(at.join("s.json"), format!("{statement}\n")).unwrap();
+    check("s.json", parsed.hash().as_bytes(), Some("0123456789abcdef"));
+    let sentence = format!("{}\nNonce: x", server::mandates::desk::SIGN_IN);
+    check(&sentence, sentence.as_bytes(), None);
+    for other in ["transfer everything", "{}", &statement.replace("\"v\"", "\"w\"")] {
+        let done = run(at, &["mandate", "sign", other, "--key", "k.jwk"]);
+        assert_eq!((done.status.code(), out(&done).as_str()), (Some(2), ""), "{other}");
+    }
+    let done = run(at, &["mandate", "witness", "00", "--key", "k.jwk"]);
+    assert_eq!((done.status.code(), out(&done).as_str()), (Some(2), ""));
+}

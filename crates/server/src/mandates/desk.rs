@@ -154,7 +154,7 @@ struct Proved {
     until: Timestamp,
 }
 
-/// The first line of every invitation: nothing else that is ever signed begins so.
+/// How every invitation begins: nothing else that is ever signed begins so.
 pub const SIGN_IN: &str = "Countersign sign-in";
 const PURPOSE: &str = "mandate-sign-in";
 const DOMAIN: &str = "countersign.approver.v1";
@@ -183,6 +183,7 @@ impl App {
 
     /// Who reads, by what their browser keeps.
     pub async fn reader(&self, headers: &HeaderMap) -> Result<Reader, Refused> {
+        self.mandates()?;
         let mut headers = headers.clone();
         headers.remove(::http::header::AUTHORIZATION);
         Ok(Reader(self.by_browser(&headers).await?))
@@ -218,7 +219,8 @@ impl App {
             Evidence::Wallet { cose_sign1, cose_key, .. } => {
                 let bytes = |text: &str| ::hex::decode(text).map_err(|_| unproved());
                 let (sign1, cose_key) = (bytes(cose_sign1)?, bytes(cose_key)?);
-                let verified = |network| mandate::cose::verify(&sign1, &cose_key, message.as_bytes(), network);
+                let verified =
+                    |network| mandate::cose::verify(&sign1, &cose_key, message.as_bytes(), network);
                 let signer = verified(Network::Test).or_else(|_| verified(Network::Main));
                 if signer.map_err(|_| unproved())? != key {
                     return Err(unproved());
@@ -241,8 +243,8 @@ impl App {
     fn sentence(&self, challenge: &crate::session::Challenge) -> String {
         let origin = self.config().origin();
         format!(
-            "{SIGN_IN}\nI show that this key is mine, to read at {origin} what waits for it. This pays and approves nothing.\n\
-             Nonce: {}\nGood until: {}",
+            "{SIGN_IN}. I show that this key is mine, to read at {origin} what waits for it. This pays and approves nothing. \
+             Nonce: {}. Good until: {}.",
             challenge.nonce, challenge.until
         )
     }
@@ -415,7 +417,9 @@ impl App {
         let asked = ExecutionAsked {
             approval_id: id,
             authorization_digest: digest.parse().map_err(|_| bad("/authorization_digest", "not a digest"))?,
-            cfo_witness_cbor: witness.parse().map_err(|_| bad("/cfo_witness_cbor", "not a witness set in hex"))?,
+            cfo_witness_cbor: witness
+                .parse()
+                .map_err(|_| bad("/cfo_witness_cbor", "not a witness set in hex"))?,
             mandate_id: Some(mandate),
         };
         self.execute_release(asked).await
@@ -431,8 +435,11 @@ impl App {
         comment: &str,
     ) -> Result<Value, Refused> {
         let (mandate, id) = named(mandate, id)?;
-        let asked =
-            StatementAsked { reason: reason_of(reason)?, comment: comment_of(comment)?, mandate_id: Some(mandate) };
+        let asked = StatementAsked {
+            reason: reason_of(reason)?,
+            comment: comment_of(comment)?,
+            mandate_id: Some(mandate),
+        };
         serde_json::to_value(self.statement(&reader.0, &id, asked).await?).map_err(bug)
     }
 
@@ -466,7 +473,9 @@ impl App {
     ) -> Result<Value, Refused> {
         let (mandate, id) = named(mandate, id)?;
         let asked = BondSubmit {
-            cfo_witness_cbor: witness.parse().map_err(|_| bad("/cfo_witness_cbor", "not a witness set in hex"))?,
+            cfo_witness_cbor: witness
+                .parse()
+                .map_err(|_| bad("/cfo_witness_cbor", "not a witness set in hex"))?,
             mandate_id: Some(mandate),
             tx_hash: tx_hash.parse().map_err(|_| bad("/tx_hash", "not a transaction's hash"))?,
         };
