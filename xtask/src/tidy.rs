@@ -34,7 +34,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "chain",
         ],
     ),
-    ("console", &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "store", "server"]),
+    (
+        "console",
+        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "store", "server"],
+    ),
 ];
 
 /// The pure crates, and what none of them may name.

@@ -99,7 +99,11 @@ impl App {
     }
 
     /// The evaluation that the approval was asked with, from the log.
-    pub(super) async fn asked_after(&self, known: &Known, approval: &Approval) -> Result<Option<Evaluation>, Refused> {
+    pub(super) async fn asked_after(
+        &self,
+        known: &Known,
+        approval: &Approval,
+    ) -> Result<Option<Evaluation>, Refused> {
         let Some(decided) = known.state.decision(&approval.action.hash()) else { return Ok(None) };
         let from = decided.first.seq.saturating_sub(1);
         let page = self.journal().read(&known.stream, from, super::view::PAGE).await?;

@@ -1,8 +1,8 @@
 //! What the pages of a mandate's people are made of. Who reads proved an approver's or the principal's key; every page asks
 //! here, and gets what the API would tell the same person.
 
-use super::shapes::{ApproveAsked, BondSubmit, DeclineAsked, ExecutionAsked, SignedBody, StatementAsked};
 use super::kept::Shelf;
+use super::shapes::{ApproveAsked, BondSubmit, DeclineAsked, ExecutionAsked, SignedBody, StatementAsked};
 use super::view::reads_run;
 use super::who::{Role, Who};
 use super::{Known, Refused, bug, mandate_stream, unknown};
