@@ -68,7 +68,6 @@ impl Site {
             fetch: fetch::Client::new(fetch::Policy::default()).unwrap(),
             mandates: None,
             notifier: Arc::new(Silent),
-            mandates: None,
         })
         .unwrap();
         tokio::spawn({
