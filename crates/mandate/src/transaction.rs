@@ -244,7 +244,7 @@ mod tests {
     }
 
     fn text_item(out: &mut Vec<u8>, text: &str) {
-        crate::plutus::head(out, 3, text.len() as u64);
+        crate::plutus::head(out, 3, u64::try_from(text.len()).unwrap());
         out.extend_from_slice(text.as_bytes());
     }
 
