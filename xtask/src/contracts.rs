@@ -11,7 +11,7 @@ const TRACES: &[&str] = &["-t", "verbose", "-f", "user-defined"];
 /// The sink's hash, as the protocol prints it: what one line of source that always fails compiles to, without traces.
 const SINK: &str = "22c9a103ed3f2fa97c982d76d6e2af50c5d54ac306983b196c8fcdab";
 
-/// Rebuilds the validators beside the committed blueprint and compares. With `write`, replaces the committed one.
+/// Rebuilds the validators beside the committed blueprint and compares, then attacks them. With `write`, replaces the committed one.
 pub fn run(write: bool) -> Result<(), String> {
     let aiken = aiken()?;
     let scratch = scratch()?;
@@ -32,7 +32,22 @@ pub fn run(write: bool) -> Result<(), String> {
         return Err(format!("the sink's hash is not {SINK}"));
     }
     println!("contracts: the blueprint is what the sources compile to");
-    Ok(())
+    attack(&aiken)
+}
+
+/// Every attack on the validators once more, judged by the compiler's own machine beside the embedded ledger's.
+fn attack(aiken: &Path) -> Result<(), String> {
+    let status = Command::new("cargo")
+        .args(["test", "--quiet", "--package", "chain", "--test", "it", "--"])
+        .args(["anchors::", "bonds::", "openings::", "vaults::"])
+        .env("AIKEN", aiken)
+        .current_dir(root())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("the attacks on the validators: {status}")),
+        Err(error) => Err(format!("cargo test: {error}")),
+    }
 }
 
 /// A copy of the sources, so that the checkout keeps no build folder.

@@ -3,6 +3,7 @@
 
 use canon::Digest;
 use chain::build::Plan;
+use chain::transaction::Transaction;
 use chain::{
     Anchor, Asset, Chain, ChainError, Datum, ExUnits, LedgerChain, Output, Treasury, Value, VaultState,
     Wallet,
@@ -234,18 +235,64 @@ impl World {
         })
     }
 
-    /// Builds a plan without asking whether its scripts agree, signs it and hands it in: the rule that refuses it, or nothing.
+    /// Builds a plan without asking whether its scripts agree, signs it and hands it in: the rule that refuses it, or nothing. Where
+    /// `AIKEN` names the compiler, its machine has to say the same.
     pub async fn try_out(&self, mut plan: Plan, keys: &[&Key]) -> Option<String> {
         let spent = plan.inputs.iter().filter(|input| input.redeemer.is_some()).count();
         let policies: std::collections::BTreeSet<_> =
             plan.mint.iter().map(|((policy, _), _)| policy).collect();
         plan.units = Some(vec![PLENTY; spent + policies.len()]);
         let built = self.treasury.wallet().complete(plan).await.unwrap();
-        match self.submit(&built.tx, keys).await {
+        let simulated = match std::env::var_os("AIKEN") {
+            Some(aiken) => Some(self.simulate(aiken.as_ref(), &built.tx).await),
+            None => None,
+        };
+        let told = match self.submit(&built.tx, keys).await {
             Ok(_) => None,
             Err(ChainError::Rejected { invariant: Some(rule), .. }) => Some(rule),
             Err(error) => panic!("refused for another reason: {error}"),
+        };
+        if let Some(simulated) = simulated {
+            assert_eq!(simulated, told, "two machines, two verdicts");
         }
+        told
+    }
+
+    /// What the compiler's own machine says of the scripts of a transaction.
+    async fn simulate(&self, aiken: &std::path::Path, tx: &[u8]) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let read = Transaction::read(tx).unwrap();
+        let named = [read.inputs(), read.reference_inputs(), read.collateral()];
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        for at in named.into_iter().flatten().flatten() {
+            let utxo = self.chain.utxo(at).await.unwrap().unwrap();
+            let index = u8::try_from(at.output_index).unwrap();
+            assert!(index < 24);
+            inputs.push([&[0x82, 0x58, 0x20], at.tx_hash.as_bytes().as_slice(), &[index]].concat());
+            outputs.push(utxo.output.to_cbor());
+        }
+        let list = |items: &[Vec<u8>]| {
+            assert!(items.len() < 24);
+            hex::encode([vec![0x80 + items.len() as u8], items.concat()].concat())
+        };
+        let files = [("tx", hex::encode(tx)), ("inputs", list(&inputs)), ("outputs", list(&outputs))];
+        for (name, text) in &files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let slots = self.chain.slots();
+        let output = std::process::Command::new(aiken)
+            .args(["tx", "simulate", "--zero-time", &slots.zero_time.get().to_string()])
+            .args(["--zero-slot", &slots.zero_slot.to_string()])
+            .args(files.iter().map(|(name, _)| folder.path().join(name)))
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("Evaluating"), "{text}");
+        if output.status.success() {
+            return None;
+        }
+        let rule = text.rsplit_once(" ? False").unwrap().0.rsplit(' ').next().unwrap();
+        Some(if rule.starts_with('r') { rule.to_uppercase() } else { rule.to_owned() })
     }
 
     pub fn bond_datum(&self) -> BondDatum {
