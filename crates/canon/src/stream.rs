@@ -102,7 +102,8 @@ impl<'de> Reader<'de> {
 }
 
 fn bit(name: &[u8]) -> u64 {
-    let ends = name.first().zip(name.last()).map_or(0, |(first, last)| 5 * u64::from(*first) + 3 * u64::from(*last));
+    let ends =
+        name.first().zip(name.last()).map_or(0, |(first, last)| 5 * u64::from(*first) + 3 * u64::from(*last));
     1 << ((ends + 7 * u64::try_from(name.len()).unwrap_or(0)) & 63)
 }
 
