@@ -8,6 +8,7 @@ pub mod desk;
 mod http;
 mod interpret;
 mod kept;
+mod proving;
 mod rail;
 mod reading;
 mod receipts;
