@@ -27,8 +27,9 @@ const NETWORK: ChainName = ChainName::Preprod;
 
 #[tokio::main]
 async fn main() {
-    let mut lines = std::io::stdin().lock().lines();
-    let first: Json = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    let first: Json = serde_json::from_str(&line).unwrap();
     let desk = Desk::start(&first).await;
     answer(&json!({ "ready": true, "agent": AGENT, "recipient": recipient().as_str() }));
     // Standard input is read where waiting for it stops nobody else.
@@ -152,7 +153,7 @@ fn app(first: &Json, source: &Arc<dyn Source>, treasury: &Arc<Treasury>) -> App 
     config.limits.address_per_minute = 0;
     config.limits.credential_per_minute = 0;
     let tariff = Tariff {
-        amount: 5_000_000.try_into().unwrap(),
+        amount: 5_000_000_u64.try_into().unwrap(),
         asset: BondAsset { asset_name: "".parse().unwrap(), policy_id: None, symbol: "ADA".parse().unwrap() },
         escrow_address: treasury.escrow().clone(),
         held_ms: 3_600_000,

@@ -1,37 +1,31 @@
 //! What the pages of a mandate's people are made of. Who reads proved an approver's or the principal's key; every page asks
 //! here, and gets what the API would tell the same person.
 
+pub use super::proving::{Invitation, SIGN_IN};
+
 use super::kept::Shelf;
+use super::proving::Signature;
 use super::shapes::{ApproveAsked, BondSubmit, DeclineAsked, ExecutionAsked, SignedBody, StatementAsked};
 use super::view::reads_run;
 use super::who::{Role, Who};
 use super::{Known, Refused, bug, mandate_stream, unknown};
 use crate::App;
 use ::http::{HeaderMap, StatusCode};
-use approvals::Evidence;
 use canon::Raw;
-use env::{Duration, Timestamp};
+use env::Timestamp;
 use mandate::authorization::Record;
 use mandate::command::{Observed, Owed};
 use mandate::log::{ApprovalId, DeclineReason, Refund, RunId};
 use mandate::metrics::Metrics;
 use mandate::price::{Bond, Tariff};
 use mandate::state::{Approval, ApprovalStatus, Authorization, AuthorizationStatus};
-use mandate::text::{Ed25519Key, Id, KeyHash, Text, TxHash};
-use mandate::{Evaluation, Hashed, Mandate, Millis, Network, Receipt, Vault};
-use serde::{Deserialize, Serialize};
+use mandate::text::{Id, KeyHash, Text, TxHash};
+use mandate::{Evaluation, Hashed, Mandate, Millis, Receipt, Vault};
 use serde_json::Value;
 
 /// Who reads a page.
 #[derive(Debug, Clone)]
 pub struct Reader(Who);
-
-/// What somebody signs to read as the holder of a key. Good once, for ten minutes.
-#[derive(Debug, Clone)]
-pub struct Invitation {
-    pub message: String,
-    pub ticket: String,
-}
 
 /// A page of what waits for an approver.
 #[derive(Debug)]
@@ -136,29 +130,6 @@ pub struct ReceiptTold {
     pub run: RunId,
 }
 
-/// A signature as a page's script or the command line gives it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Signature {
-    evidence: Evidence,
-    key: Ed25519Key,
-    #[serde(default)]
-    nonce: Option<Text<16, 64>>,
-}
-
-/// What a browser keeps of a proof.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Proved {
-    key: KeyHash,
-    until: Timestamp,
-}
-
-/// How every invitation begins: nothing else that is ever signed begins so.
-pub const SIGN_IN: &str = "Countersign sign-in";
-const PURPOSE: &str = "mandate-sign-in";
-const DOMAIN: &str = "countersign.approver.v1";
-const LIFE: Duration = Duration::from_secs(12 * 3600);
 /// Days of which spending is told.
 const DAYS: usize = 14;
 /// Names compared with an action's counterparty, and runs listed.
@@ -187,66 +158,6 @@ impl App {
         let mut headers = headers.clone();
         headers.remove(::http::header::AUTHORIZATION);
         Ok(Reader(self.by_browser(&headers).await?))
-    }
-
-    /// The key that a browser proved, while that holds.
-    pub(super) fn proved(&self, headers: &HeaderMap) -> Option<KeyHash> {
-        let sealed = self.seals().approver(headers)?;
-        let proved: Proved = self.seals().unseal(DOMAIN, sealed)?;
-        (self.now() < proved.until).then_some(proved.key)
-    }
-
-    /// What is to be signed for signing in.
-    pub fn invitation(&self) -> Invitation {
-        let (challenge, ticket) = self.seals().challenge(&mut self.env(), PURPOSE);
-        Invitation { message: self.sentence(&challenge), ticket }
-    }
-
-    /// Takes the signature under an invitation. Gives the `Set-Cookie` value by which its key reads for twelve hours. Refused:
-    /// a key of nobody here, and the delegate's.
-    pub async fn prove(&self, ticket: &str, signature: &str) -> Result<String, Refused> {
-        self.mandates()?;
-        let now = self.now();
-        let challenge = self.seals().open_challenge(ticket, PURPOSE, now)?;
-        let message = self.sentence(&challenge);
-        let signature: Signature = canon::from_slice(signature.as_bytes()).map_err(|_| unproved())?;
-        let key = signature.key.key().map_err(|_| unproved())?;
-        match &signature.evidence {
-            Evidence::Ed25519 { signature, .. } => {
-                let signature = keys::Signature::from_base64url(signature).map_err(|_| unproved())?;
-                key.verify(message.as_bytes(), &signature).map_err(|_| unproved())?;
-            }
-            Evidence::Wallet { cose_sign1, cose_key, .. } => {
-                let bytes = |text: &str| ::hex::decode(text).map_err(|_| unproved());
-                let (sign1, cose_key) = (bytes(cose_sign1)?, bytes(cose_key)?);
-                let verified =
-                    |network| mandate::cose::verify(&sign1, &cose_key, message.as_bytes(), network);
-                let signer = verified(Network::Test).or_else(|_| verified(Network::Main));
-                if signer.map_err(|_| unproved())? != key {
-                    return Err(unproved());
-                }
-            }
-            _ => return Err(unproved()),
-        }
-        let hash = KeyHash::of_key(&key);
-        let who = Who::Member(vec![hash]);
-        let theirs = self.all_mandates().await?.iter().any(|known| who.role(&known.anchored.mandate).reads());
-        if !theirs {
-            let text = format!("no mandate of this server names the key {hash}");
-            return Err(Refused::forbidden("not_the_approver", &text));
-        }
-        self.spent().spend(&challenge.nonce, challenge.until, now)?;
-        let sealed = self.seals().seal(DOMAIN, &Proved { key: hash, until: now + LIFE });
-        Ok(self.seals().approver_cookie(&sealed, LIFE.as_secs()))
-    }
-
-    fn sentence(&self, challenge: &crate::session::Challenge) -> String {
-        let origin = self.config().origin();
-        format!(
-            "{SIGN_IN}. I show that this key is mine, to read at {origin} what waits for it. This pays and approves nothing. \
-             Nonce: {}. Good until: {}.",
-            challenge.nonce, challenge.until
-        )
     }
 
     /// So many approvals that wait for this reader, from `after` on: by mandate, the oldest of each first.
@@ -634,11 +545,6 @@ fn comment_of(text: &str) -> Result<Option<Text<1, 1000>>, Refused> {
 
 fn bad(place: &str, text: &str) -> Refused {
     Refused::bad("bad_field", place, text)
-}
-
-fn unproved() -> Refused {
-    let text = "this is no signature of that key over the sentence on the page";
-    Refused::new(StatusCode::UNAUTHORIZED, "bad_signature", text)
 }
 
 #[cfg(test)]

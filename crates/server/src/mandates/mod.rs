@@ -9,6 +9,7 @@ mod http;
 mod interpret;
 mod kept;
 mod proof;
+mod proving;
 mod rail;
 mod reading;
 mod receipts;
