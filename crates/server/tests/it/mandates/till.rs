@@ -29,6 +29,9 @@ pub struct Till {
     pub books: Mutex<Books>,
 }
 
+/// Balance, day, spent that day, last nonce, bonds.
+type Before = (u64, u64, u64, u64, HashMap<OutRef, Locked>);
+
 #[derive(Clone)]
 pub struct Books {
     pub mandate: Hashed<Mandate>,
@@ -42,7 +45,7 @@ pub struct Books {
     pub bonds: HashMap<OutRef, Locked>,
     pub blocks: Vec<Block>,
     /// The vault as it was before each block.
-    pub before: Vec<(u64, u64, u64, u64, HashMap<OutRef, Locked>)>,
+    pub before: Vec<Before>,
     pub fates: VecDeque<Fate>,
     pub down: bool,
     pub built: u64,
@@ -297,7 +300,7 @@ impl Rail for Till {
         let bad = |text: &str| ChainError::BadWitness(text.to_owned());
         let mut tx: Tx = canon::from_slice(tx).map_err(|_| bad("no transaction"))?;
         let (public, signature) = witness_set.split_at_checked(32).ok_or_else(|| bad("too short"))?;
-        let public = PublicKey::from_bytes(public.try_into().unwrap()).map_err(|_| bad("no key"))?;
+        let public = PublicKey::from_bytes(public).map_err(|_| bad("no key"))?;
         let signature = keys::Signature::from_slice(signature).map_err(|_| bad("no signature"))?;
         if KeyHash::of_key(&public) != key {
             return Err(bad("another key's"));
