@@ -5,7 +5,9 @@ use chain::build::{Plan, Spent};
 use chain::transaction::{Transaction, VKey};
 use chain::{Chain, ChainError, ExUnits, LedgerChain, Output, Treasury, Value, VaultState, data};
 use env::{Duration, Virtual};
+use mandate::issue::ChainName;
 use mandate::plutus::Data;
+use mandate::{Address, Network};
 use std::sync::Arc;
 
 fn error(result: Result<mandate::text::TxHash, ChainError>) -> String {
@@ -65,6 +67,21 @@ async fn an_address_names_a_chain() {
     // Not listed, so not called.
     let private = open("http://127.0.0.1:1/api/v0").unwrap().tip().await;
     assert!(matches!(private, Err(ChainError::Unavailable(_))), "{private:?}");
+}
+
+#[tokio::test]
+async fn what_is_for_one_network_is_not_for_the_other() {
+    let clock = Arc::new(Virtual::new(1, "2026-10-07T03:00:00.000Z".parse().unwrap()));
+    let chain = Arc::new(LedgerChain::open(None, clock.clone(), ChainName::Mainnet).unwrap());
+    let treasury = Treasury::new(chain.clone(), ChainName::Mainnet, signer(7), clock).unwrap();
+    chain.fund(treasury.wallet().address(), Value::of(50 * UNIT)).unwrap();
+    let there = Address::new(Network::Main, *recipient().payment(), None);
+    for (to, good) in [(recipient(), false), (there, true)] {
+        let built = treasury.wallet().pay(vec![Output::new(to, Value::of(3 * UNIT))]).await.unwrap();
+        let told = chain.submit(&built.tx).await;
+        assert_eq!(told.is_ok(), good, "{told:?}");
+    }
+    assert!(treasury.escrow().as_str().starts_with("addr1w"));
 }
 
 #[tokio::test]

@@ -78,6 +78,60 @@ async fn whatever_fails_a_release_pays_once() {
     }
 }
 
+/// What a bond comes to, by whom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    ByTime,
+    ByApprover,
+    Captured,
+}
+
+#[tokio::test]
+async fn whatever_fails_no_bond_is_lost_or_paid_twice() {
+    for end in [End::ByTime, End::ByApprover, End::Captured] {
+        for call in
+            [Call::Utxos, Call::Utxo, Call::Parameters, Call::Evaluate, Call::Submit, Call::Transaction]
+        {
+            for fault in FAULTS {
+                let case = format!("{end:?} {call:?} {fault:?}");
+                let world = crate::world::placed(chain::VaultState::default(), UNIT);
+                let (chain, treasury) = faulty(&world);
+                let bond = world.bond(&world.bond_datum(), Value::of(5 * UNIT));
+                let approver = key_hash(&world.approver);
+                if end == End::ByTime {
+                    world.clock.advance(env::Duration::from_secs(3601));
+                }
+                chain.next(call, fault);
+                let spend = async || {
+                    let (built, keys): (_, &[&Key]) = match end {
+                        End::ByTime => (treasury.refund(bond, None).await?, &[]),
+                        End::ByApprover => (treasury.refund(bond, Some(approver)).await?, &[&world.approver]),
+                        End::Captured => (treasury.capture(bond, approver).await?, &[&world.approver]),
+                    };
+                    treasury.submit(&world.sign(&built.tx, keys)).await
+                };
+                // As a sweeper does: again, until the output is gone.
+                let mut tries = 0;
+                while tries < 4 && !matches!(treasury.bond(bond).await, Ok(None)) {
+                    tries += 1;
+                    if let Err(error) = spend().await {
+                        let known = matches!(
+                            error,
+                            ChainError::Unavailable(_) | ChainError::Unknown(_) | ChainError::Contention(_)
+                        );
+                        assert!(known, "{case}: {error}");
+                    }
+                }
+                assert!(tries <= 2, "{case}: {tries} tries");
+                let (agent, sink) = (crate::world::address(&world.agent), world.treasury.sink().clone());
+                let (to, other) = if end == End::Captured { (sink, agent) } else { (agent, sink) };
+                assert_eq!(world.held(&to).await, Value::of(5 * UNIT), "{case}");
+                assert_eq!(world.held(&other).await, Value::default(), "{case}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_lost_answer_is_unknown_and_found() {
     for fault in [Fault::FailsAfterLanding, Fault::LandsAndNeverAnswers] {
