@@ -30,6 +30,7 @@ impl House {
             .mode(0o700)
             .create(&config.data)
             .map_err(|error| Failure::unusable(format!("{}: {error}", config.data.display())))?;
+        nothing_lost(&config)?;
         let source: Arc<dyn Source> = Arc::new(env::System);
         let ring = Ring::open_or_create(&ring_folder(&config), Algorithm::Ed25519, &mut source.env())
             .map_err(Failure::unusable_by)?;
@@ -83,6 +84,23 @@ impl House {
             mandates,
         })
         .map_err(Failure::unusable_by)
+    }
+}
+
+/// A server that has run before never makes a lost key or store anew: that would fork its log under its own name.
+fn nothing_lost(config: &Config) -> Result<(), Failure> {
+    if !log_origin_file(config).exists() {
+        return Ok(());
+    }
+    let store = config.database_url.is_none().then(|| database_file(config));
+    let keys = [ring_folder(config).join("ring.json"), log_key_file(config), server_key_file(config)];
+    let lost = |path: &PathBuf| !std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
+    match keys.into_iter().chain(store).find(lost) {
+        None => Ok(()),
+        Some(lost) => Err(Failure::unusable(format!(
+            "{} is missing or empty, and this server has run before: restore a backup, or begin anew in another data folder",
+            lost.display()
+        ))),
     }
 }
 

@@ -18,9 +18,22 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    quiet_when_nobody_reads();
     let arguments = Cli::parse();
     log_to_stderr();
     run(arguments.command).unwrap_or_else(Failure::exit)
+}
+
+/// Standard output that is closed, or full, ends the command as unusable, without a trace.
+fn quiet_when_nobody_reads() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload().downcast_ref::<String>();
+        if message.is_some_and(|message| message.starts_with("failed printing to stdout")) {
+            std::process::exit(2);
+        }
+        usual(panic);
+    }));
 }
 
 fn run(command: Command) -> Result<ExitCode, Failure> {
@@ -29,7 +42,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
         Command::Mandate(command) => commands::mandate::run(&command)?,
         Command::Keys(command) => commands::keys::run(&command)?,
-        Command::Completions { shell } => commands::shell::completions(shell),
+        Command::Completions { shell } => commands::shell::completions(shell)?,
         Command::Man { folder } => commands::shell::man(&folder)?,
         Command::Serve(arguments) => wait(commands::serve::run(arguments))?,
         Command::Demo(arguments) => wait(demo::run(arguments))?,

@@ -16,6 +16,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 pub struct Names {
     hosts: Vec<(String, Option<u16>)>,
     origins: Vec<String>,
+    /// How pages of this server are reached: never over plain `http` where the public URL is `https`.
+    schemes: &'static [&'static str],
 }
 
 /// The client's address, worked out once a request.
@@ -42,7 +44,8 @@ impl Names {
         origins.extend(
             config.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()),
         );
-        Self { hosts, origins }
+        let schemes: &[&str] = if config.is_https() { &["https://"] } else { &["http://", "https://"] };
+        Self { hosts, origins, schemes }
     }
 
     /// Whether the request names this server. A missing, repeated or unreadable `Host` names nobody.
@@ -67,7 +70,7 @@ impl Names {
         let Ok(origin) = origin.to_str() else { return false };
         let origin = origin.to_ascii_lowercase();
         let own_host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let same_host = ["http://", "https://"].iter().any(|scheme| {
+        let same_host = self.schemes.iter().any(|scheme| {
             origin.strip_prefix(scheme).is_some_and(|rest| rest.eq_ignore_ascii_case(own_host))
         });
         values.next().is_none() && (self.origins.contains(&origin) || same_host)
@@ -201,6 +204,7 @@ mod tests {
         check(local, Some("localhost:8080"), Some("http://localhost:9999"), false);
         let public = "https://sign.example";
         check(public, Some("sign.example"), Some("https://sign.example"), true);
+        check(public, Some("sign.example"), Some("http://sign.example"), false);
         check(public, Some("127.0.0.1"), None, false);
         check(public, Some("extra.example:8443"), None, true);
         check(public, Some("extra.example"), None, false);

@@ -80,6 +80,9 @@ pub async fn once(State(app): State<App>, request: Request, next: Next) -> Respo
     next.run(Request::from_parts(parts, Body::from(body))).await
 }
 
+/// How long a body may take to come.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// The whole body, copied out of the connection's buffer; refused beyond `limit` before the rest is read.
 pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Error> {
     let declared =
@@ -87,7 +90,9 @@ pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Resul
     if declared.is_some_and(|declared| usize::try_from(declared).map_or(true, |declared| declared > limit)) {
         return Err(Error::TooLarge { limit });
     }
-    let bytes = to_bytes(body, limit).await.map_err(|_| Error::TooLarge { limit })?;
+    let late = |_| Error::malformed("body_timeout", "", "the body did not come in time");
+    let bytes = tokio::time::timeout(PATIENCE, to_bytes(body, limit)).await.map_err(late)?;
+    let bytes = bytes.map_err(|_| Error::TooLarge { limit })?;
     Ok(Bytes::copy_from_slice(&bytes))
 }
 

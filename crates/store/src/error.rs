@@ -104,6 +104,15 @@ impl<R: Coded> Coded for Error<R> {
             Self::KeyReused | Self::Busy(_) | Self::Store(_) => None,
         }
     }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.retryable(),
+            Self::Store(error) => error.retryable(),
+            Self::Busy(_) => true,
+            Self::KeyReused | Self::Fault(_) => false,
+        }
+    }
 }
 
 impl<R: Coded> From<StoreError> for Error<R> {

@@ -10,8 +10,8 @@ use canon::Digest;
 use env::Source;
 use ledger::note::{Note, Pins};
 use ledger::{Aggregate, Entry, Head, StreamId};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::{Journal, ServerKey};
 
@@ -61,15 +61,38 @@ pub async fn restore(arguments: &Restore) -> Result<(), Failure> {
         Some(path) => Some(kept_checkpoint(&config, path, &arguments.folder)?),
         None => None,
     };
-    bring_keys(&config, &arguments.folder)?;
-    let key = ServerKey::read(&server_key_file(&config)).map_err(Failure::unusable_by)?;
-    let (folder, target) = (arguments.folder.clone(), database_file(&config));
+    let mut brought = Vec::new();
+    let restored = match bring_keys(&config, &arguments.folder, &mut brought) {
+        Ok(()) => bring_store(&config, &arguments.folder, kept).await,
+        Err(failure) => Err(failure),
+    };
+    // What was refused leaves nothing: another backup may be the right one.
+    if restored.is_err() {
+        for path in brought.iter().rev() {
+            let removed = if path.is_dir() { std::fs::remove_dir(path) } else { std::fs::remove_file(path) };
+            removed.map_err(|error| at(path, &error))?;
+        }
+    }
+    let manifest = restored?;
+    println!("{} entries of {} are back", manifest.entries, manifest.at);
+    Ok(())
+}
+
+async fn bring_store(
+    config: &Config,
+    folder: &Path,
+    kept: Option<(u64, Digest)>,
+) -> Result<store::Manifest, Failure> {
+    let key = ServerKey::read(&server_key_file(config)).map_err(Failure::unusable_by)?;
+    let (folder, target) = (folder.to_owned(), database_file(config));
+    let placed = target.clone();
     let manifest = tokio::task::spawn_blocking(move || store::sqlite::restore(&folder, &target, &key, kept))
         .await
         .map_err(Failure::unusable_by)?
         .map_err(|error| Failure::refused(error.to_string()))?;
-    println!("{} entries of {} are back", manifest.entries, manifest.at);
-    Ok(())
+    std::fs::set_permissions(&placed, std::fs::Permissions::from_mode(0o600))
+        .map_err(|error| at(&placed, &error))?;
+    Ok(manifest)
 }
 
 /// Destroys the payloads of a room that has ended. Its chain is checked afterwards: nothing of it may have changed.
@@ -137,6 +160,9 @@ fn kept_checkpoint(config: &Config, path: &Path, backup: &Path) -> Result<(u64, 
 fn rule(stream: &StreamId, entry: &Entry, prev: Head) -> Result<(), &'static str> {
     match stream.kind() {
         pxp::Room::KIND => pxp::Room::open(entry, prev).map(drop).map_err(|fault| fault.code),
+        mandate::Authority::KIND => {
+            mandate::Authority::open(entry, prev).map(drop).map_err(|fault| fault.code)
+        }
         Organization::KIND => Organization::open(entry, prev).map(drop).map_err(|fault| fault.code),
         _ => Ok(()),
     }
@@ -154,26 +180,38 @@ fn copy_keys(config: &Config, folder: &Path) -> Result<(), Failure> {
     each_file(&ring_folder(config), |file, name| copy_private(file, &ring.join(name)))
 }
 
-/// Brings keys back to where there are none. Keys that are there stay: a store of other keys is refused later.
-fn bring_keys(config: &Config, folder: &Path) -> Result<(), Failure> {
+/// Brings keys back to where there are none, and notes each. Keys that are there stay: a store of other keys is refused
+/// later.
+fn bring_keys(config: &Config, folder: &Path, brought: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let ring = ring_folder(config);
-    std::fs::create_dir_all(&ring).map_err(|error| at(&ring, &error))?;
+    for missing in [&config.data, &ring] {
+        if !missing.exists() {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(missing);
+            made.map_err(|error| at(missing, &error))?;
+            brought.push(missing.clone());
+        }
+    }
+    let mut bring = |from: &Path, to: PathBuf| {
+        copy_private(from, &to)?;
+        brought.push(to);
+        Ok(())
+    };
     // The log's name goes with its key. A copy of a server that never started has none.
     let origin = folder.join("log.origin");
     if origin.exists() && !log_key_file(config).exists() {
-        copy_private(&origin, &log_origin_file(config))?;
+        bring(&origin, log_origin_file(config))?;
     }
     for (from, to) in
         [(folder.join("store.key"), server_key_file(config)), (folder.join("log.jwk"), log_key_file(config))]
     {
         if !to.exists() {
-            copy_private(&from, &to)?;
+            bring(&from, to)?;
         }
     }
     if ring.join("ring.json").exists() {
         return Ok(());
     }
-    each_file(&folder.join("keys"), |file, name| copy_private(file, &ring.join(name)))
+    each_file(&folder.join("keys"), |file, name| bring(file, ring.join(name)))
 }
 
 fn each_file(

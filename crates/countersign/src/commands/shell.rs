@@ -4,10 +4,13 @@ use super::Failure;
 use crate::cli::Cli;
 use clap::CommandFactory;
 use clap_complete::Shell;
+use std::io::Write;
 use std::path::Path;
 
-pub fn completions(shell: Shell) {
-    clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut std::io::stdout());
+pub fn completions(shell: Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "countersign", &mut script);
+    std::io::stdout().write_all(&script).map_err(Failure::unusable_by)
 }
 
 pub fn man(folder: &Path) -> Result<(), Failure> {

@@ -28,7 +28,11 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
             serve::listen("127.0.0.1:0").await?
         }
     };
-    let address = listener.local_addr().map_err(Failure::unusable_by)?;
+    let mut address = listener.local_addr().map_err(Failure::unusable_by)?;
+    // Whatever it listens on, the players come from this machine.
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
     let config = Config::for_demo(address, folder.path())?;
     let public = config.server.link("");
     let house = House::open(config.clone()).await?;

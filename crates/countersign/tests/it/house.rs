@@ -81,6 +81,62 @@ fn a_backup_comes_back_and_never_rolls_the_log_back() {
     assert_eq!(run(elsewhere.path(), &["fsck"]).status.code(), Some(0));
 }
 
+#[test]
+fn a_refused_backup_leaves_room_for_the_right_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    drop(serve(folder.path()));
+    let (good, bad) = (folder.path().join("good"), folder.path().join("bad"));
+    for backup in [&good, &bad] {
+        assert_eq!(run(folder.path(), &["backup", backup.to_str().unwrap()]).status.code(), Some(0));
+    }
+    let mut key = std::fs::read(bad.join("store.key")).unwrap();
+    key[0] = if key[0] == b'0' { b'1' } else { b'0' };
+    std::fs::write(bad.join("store.key"), key).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let refused = run(elsewhere.path(), &["restore", bad.to_str().unwrap()]);
+    assert_ne!(refused.status.code(), Some(0));
+    assert!(!elsewhere.path().join("countersign-data").exists());
+    assert_eq!(run(elsewhere.path(), &["restore", good.to_str().unwrap()]).status.code(), Some(0));
+    let data = elsewhere.path().join("countersign-data");
+    for (path, mode) in
+        [(data.clone(), 0o700), (data.join("journal.db"), 0o600), (data.join("store.key"), 0o600)]
+    {
+        let found = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_server_that_has_run_makes_nothing_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(serve(folder.path()));
+    let data = folder.path().join("countersign-data");
+    for lost in ["journal.db", "log.jwk", "store.key", "keys/ring.json"] {
+        let (file, aside) = (data.join(lost), data.join("aside"));
+        std::fs::rename(&file, &aside).unwrap();
+        for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["fsck"]] {
+            let refused = run(folder.path(), command);
+            assert_eq!(refused.status.code(), Some(2), "{lost} {command:?}: {}", err(&refused));
+            assert!(err(&refused).contains(lost), "{}", err(&refused));
+            assert!(!file.exists(), "{lost} was made anew");
+        }
+        std::fs::rename(&aside, &file).unwrap();
+    }
+    assert_eq!(run(folder.path(), &["fsck"]).status.code(), Some(0));
+}
+
+#[test]
+fn output_that_nobody_takes_is_no_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["completions", "bash"][..], &["doctor"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = countersign(folder.path(), arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(!err(&output).contains("panicked"), "{}", err(&output));
+    }
+}
+
 /// A start that is not the first prints no link; it is up once its address is printed.
 fn serve_again(folder: &Path) -> (Served, String) {
     let before = leaves(folder);
@@ -93,14 +149,19 @@ fn serve_again(folder: &Path) -> (Served, String) {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
     let address = printed.trim().rsplit(' ').next().unwrap().to_owned();
     let served = Served(child);
-    // Wait until the log has published what was appended while the server was down.
+    wait_for_leaves(folder, before);
+    (served, address)
+}
+
+/// Waits until the log has published more than so many leaves.
+fn wait_for_leaves(folder: &Path, before: u64) {
     for _ in 0..200 {
         if leaves(folder) > before {
-            return (served, address);
+            return;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    panic!("the log did not take what was appended while the server was down");
+    panic!("the log has not published more than {before} leaves");
 }
 
 /// Leaves under the published checkpoint, as `fsck` counts them.
@@ -162,7 +223,9 @@ fn log_name_of_doctor(folder: &Path) -> String {
 fn a_kept_checkpoint_refuses_a_backup_from_before_it() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("countersign.toml"), "[log]\norigin = \"log.example\"\n").unwrap();
-    drop(serve(folder.path()));
+    let (served, _) = serve(folder.path());
+    wait_for_leaves(folder.path(), 0);
+    drop(served);
     let (early, late) = (folder.path().join("early"), folder.path().join("late"));
     assert_eq!(run(folder.path(), &["backup", early.to_str().unwrap()]).status.code(), Some(0));
     assert_eq!(run(folder.path(), &["owner"]).status.code(), Some(0));
@@ -188,6 +251,8 @@ fn a_kept_checkpoint_refuses_a_backup_from_before_it() {
         assert!(said.contains(expected.1), "{said}");
         let there = elsewhere.path().join("countersign-data/journal.db").exists();
         assert_eq!(there, expected.0 == 0, "a refused backup is not put into place");
+        let keys = elsewhere.path().join("countersign-data").exists();
+        assert_eq!(keys, expected.0 == 0, "nor are its keys");
     };
     check(&late, &last, (0, "are back"));
     check(&late, &first, (0, "are back"));
