@@ -314,13 +314,25 @@ impl Desk {
     }
 
     pub async fn send(&self, body: &Value) -> Response {
-        self.bearer(Method::POST, "/v1/authority/check", AGENT).json(body).send().await.unwrap()
+        loop {
+            let sent = self.bearer(Method::POST, "/v1/authority/check", AGENT).json(body).send().await;
+            // A connection that was not made has carried nothing: of a thousand at once some wait too long.
+            match sent {
+                Err(error) if error.is_connect() => {}
+                sent => return sent.unwrap(),
+            }
+        }
     }
 
     pub async fn pay(&self, action: &Value, payment: &str) -> Response {
-        let request =
-            self.bearer(Method::POST, "/v1/authority/check", AGENT).header("payment-signature", payment);
-        request.json(&proposal(action, true)).send().await.unwrap()
+        loop {
+            let request =
+                self.bearer(Method::POST, "/v1/authority/check", AGENT).header("payment-signature", payment);
+            match request.json(&proposal(action, true)).send().await {
+                Err(error) if error.is_connect() => {}
+                sent => return sent.unwrap(),
+            }
+        }
     }
 
     /// A 402's document.
