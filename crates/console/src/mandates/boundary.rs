@@ -44,7 +44,6 @@ struct MandatePage {
     metrics: Vec<(&'static str, String)>,
     plots: Vec<Picture>,
     runs: Vec<RunLine>,
-    chain: bool,
 }
 
 /// A bar with its words.
@@ -112,7 +111,6 @@ pub(crate) async fn mandate(Path(id): Path<String>, visitor: Visitor) -> Result<
         metrics: metrics(&told),
         plots: plots(&told),
         runs: runs.collect(),
-        chain: told.observed.is_some(),
         shell: shell(&visitor, &format!("Mandate {}", mandate.id)).await?,
     }))
 }
