@@ -95,7 +95,7 @@ async function day(width) {
       same((await page.locator('main').textContent())?.includes('\u202e'), false, 'a hidden character reaches the page:');
       await sound(page, 'a hostile brief');
       await page.getByText('It should not have asked', { exact: true }).first().click();
-      await page.getByLabel('To the agent').first().fill('You knew this vendor’s limit.');
+      await page.getByLabel(/^To the agent/).first().fill('You knew this vendor’s limit.');
       await page.getByRole('button', { name: 'Decline and sign' }).click();
       await page.locator('[data-state]', { hasText: 'Declined' }).waitFor();
       await page.getByText('is lost to the agent').waitFor();

@@ -12,9 +12,6 @@ import { Problem, choices, inWords, signers } from './signer.js';
  * @typedef {import('./signer.js').Signer} Signer
  */
 
-const root = document.querySelector('[data-approval]');
-if (root instanceof HTMLElement) void begin(root);
-
 /** @param {HTMLElement} root */
 async function begin(root) {
   const page = new Page(root);
@@ -238,3 +235,7 @@ class Page {
     setTimeout(again, 1000);
   }
 }
+
+// Last: a class is there only from its own line on.
+const root = document.querySelector('[data-approval]');
+if (root instanceof HTMLElement) void begin(root);
