@@ -241,3 +241,22 @@ async fn two_servers_behind_one_store_play_one_room() {
     assert_eq!(view["status"], "agreed");
     assert_eq!(view["transcript"].as_array().unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn a_refusal_that_time_mends_says_so() {
+    let server = Server::start().await;
+    let room = server.negotiating().await;
+    let body = json!({ "envelope": { "message": "x", "status": "continue" } });
+    let early = server.send(Method::POST, &room.path("/envelopes"), Some(&room.b), Some(body)).await;
+    assert!(early.headers().contains_key("retry-after"));
+    let problem: Value = early.json().await.unwrap();
+    assert_eq!(
+        (&problem["code"], &problem["retryable"]),
+        (&json!("not_your_turn"), &json!(true)),
+        "{problem}"
+    );
+    let wrong = json!({ "envelope": { "message": "", "status": "continue" } });
+    let wrong = server.send(Method::POST, &room.path("/envelopes"), Some(&room.a), Some(wrong)).await;
+    assert!(!wrong.headers().contains_key("retry-after"));
+    assert_eq!(wrong.json::<Value>().await.unwrap()["retryable"], json!(false));
+}
