@@ -58,6 +58,8 @@ const LEAST_MS: u64 = 60_000;
 const EXPIRED: &str = "EXPIRED";
 /// Others wait for a person's release only while it has more than this left of its ten minutes.
 const PERSON_LEFT_MS: u64 = 450_000;
+/// How long a release whose turn may come first is waited for.
+const MOMENT_MS: u64 = 3000;
 /// How often one row builds again after contention.
 const BUILDS: usize = 3;
 /// How soon a transaction is looked for that was just submitted.
@@ -417,11 +419,18 @@ impl App {
     }
 }
 
-/// Whether a release may still land before others: one that a person is to sign is waited for a while.
+/// Whether a release may still land before others: one that a person is to sign is waited for a while, and one that was
+/// issued just now, whose turn may not have come yet, for a moment.
 fn is_under_way(held: &Authorization, now: Millis) -> bool {
-    let left = held.record.fields.valid_until.since(now);
-    let enough = if held.record.fields.requires_principal { PERSON_LEFT_MS } else { 0 };
-    held.tx_hash.is_some() && left > enough
+    let fields = &held.record.fields;
+    let left = fields.valid_until.since(now);
+    let enough = match (held.tx_hash, fields.requires_principal) {
+        (Some(_), false) => 0,
+        (Some(_), true) => PERSON_LEFT_MS,
+        (None, false) => Millis::TEN_MINUTES - MOMENT_MS,
+        (None, true) => return false,
+    };
+    left > enough
 }
 
 /// The releases of each mandate, one at a time.
