@@ -20,16 +20,6 @@ const COUNTERSIGN = process.env['COUNTERSIGN'] ?? 'countersign';
 /** Letters that are not what they seem, and one that cannot be seen. */
 const HOSTILE = 'АWS\u202e gnp';
 
-const browser = await launch();
-try {
-  for (const width of [390, 1280]) await day(width);
-  await consoleKey();
-  await withoutScripts();
-} finally {
-  await browser.close();
-}
-process.exit(tally() ? 0 : 1);
-
 /** @param {number} width */
 async function day(width) {
   const at = (/** @type {string} */ name) => `${name} at ${width}`;
@@ -362,3 +352,13 @@ function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   return `{${Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
 }
+
+const browser = await launch();
+try {
+  for (const width of [390, 1280]) await day(width);
+  await consoleKey();
+  await withoutScripts();
+} finally {
+  await browser.close();
+}
+process.exit(tally() ? 0 : 1);
