@@ -7,6 +7,7 @@ import { leafHash, root, verifyInclusion } from './merkle.js';
 import { checkProof } from './pxp-evidence.js';
 import { claimAsk, clauses, confirmAsk, questionAsk, statement } from './pxp-ask.js';
 import { computeBrief } from './pxp-brief.js';
+import { isHttps } from './pxp-names.js';
 import { bodies, brief as briefShape, facts, roomId, seatId, timestamp } from './pxp-shapes.js';
 import { canonical, emptyRoom, evolve, hashOf, questionOf, readAnswer, seatOf } from './pxp-state.js';
 import { Refusal } from './refusal.js';
@@ -294,6 +295,9 @@ const RULES = {
     const decision = data.accept ? 'approve' : 'decline';
     return evidence(state, data.seat, body, statement(ask, decision, undefined, body.nonce), at);
   },
+  source_attached(_, { data }) {
+    return isHttps(data.source.uri) ? undefined : 'bad_source';
+  },
   agreement(state, { data, at }, run) {
     const offer = state.offers.find((one) => one.hash === data.offer_hash);
     const good =
@@ -363,6 +367,7 @@ function checkEnvelope(state, data, { envelope, input }, value, partial) {
     envelope.message === input.message;
   if (!agrees) return 'bad_envelope';
   if (!isAsSent(envelope, input)) return 'bad_input';
+  if (!envelope.claims.every((/** @type {any} */ { source }) => !source || isHttps(source.uri))) return 'bad_source';
   const { proposal } = envelope;
   if (proposal) {
     const { terms, depends_on, values } = proposal;

@@ -7,7 +7,7 @@ use crate::decide::{decided, verify};
 use crate::envelope::{CommittedInput, Envelope, answer_commitment, question_commitment};
 use crate::event::{AcceptedBy, AnswerBody, Body, EnvelopeSent, Event, Fact, PrincipalAnswer, Recorded};
 use crate::state::{Asked, OfferStanding, Phase, State};
-use crate::wire::{AnswerInput, Cited, Origin, Status};
+use crate::wire::{AnswerInput, Cited, Origin, Source, Status};
 use crate::{ClaimId, Room, SeatId};
 use approvals::{Decided, EvidenceKind};
 use canon::Digest;
@@ -165,6 +165,7 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
                 check_proof(folded, data.seat, proof, statement, event.at)?;
             }
         }
+        Fact::SourceAttached(data) if !data.source.is_https() => return Err("bad_source"),
         Fact::Agreement(data) => {
             let others = state.seats.len().saturating_sub(1);
             let accepted: &[SeatId] = match &data.accepted_by {
@@ -292,6 +293,9 @@ fn check_envelope(
     }
     if !is_as_sent(envelope, &recorded.input) {
         return Err("bad_input");
+    }
+    if !envelope.claims.iter().filter_map(|claim| claim.source.as_ref()).all(Source::is_https) {
+        return Err("bad_source");
     }
     check_offer(envelope)?;
     if envelope.status == Status::Agree && !partial {

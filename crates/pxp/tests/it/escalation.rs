@@ -134,6 +134,32 @@ fn w04_case_four_an_assumption_under_a_must_have_forces_a_question() {
     crate::answers::vouch(&mut table, A, "A1.1", true).unwrap();
     let sent = table.send(b(), EnvelopeInput { reviews: touching(), ..agree(hash) }).unwrap();
     assert_eq!(sent.status, Status::Agree);
+
+    // What the agent itself attaches, now or with the claim, is no principal's word.
+    let source = || pxp::wire::Source {
+        uri: "https://example.test/plan".into(),
+        sha256: canon::Digest::of(b"anything"),
+    };
+    let mut table = Table::sealed();
+    let hash = table.send(A, offer("The hall")).unwrap().offer_hash.unwrap();
+    let attach = pxp::command::AttachSource {
+        actor: pxp::Actor::Seat { seat: A },
+        seat: A,
+        claim: "A1.1".parse().unwrap(),
+        source: source(),
+    };
+    table.run(pxp::Command::AttachSource(attach)).unwrap();
+    let sent = table.send(b(), EnvelopeInput { reviews: touching(), ..agree(hash) }).unwrap();
+    assert_eq!((sent.status, codes(&sent)), (Status::Escalate, vec!["assumed_must_have"]));
+    let mut table = Table::sealed();
+    let mut sourced = offer("The hall");
+    sourced.claims[0].source = Some(source());
+    let hash = table.send(A, sourced).unwrap().offer_hash.unwrap();
+    let sent = table.send(b(), EnvelopeInput { reviews: touching(), ..agree(hash) }).unwrap();
+    assert_eq!((sent.status, codes(&sent)), (Status::Escalate, vec!["assumed_must_have"]));
+    crate::answers::vouch(&mut table, A, "A1.1", true).unwrap();
+    table.answer(b(), ruling("q1", Ruling::Amend, &[])).unwrap();
+    assert_eq!(table.send(b(), agree(hash)).unwrap().status, Status::Agree);
 }
 
 #[test]
