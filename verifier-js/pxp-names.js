@@ -1,5 +1,5 @@
 // @ts-check
-/** What a room takes as the address of a source: crate `pxp`, module `wire`. */
+/** What a room takes as the address of a source and as a label: crate `pxp`, modules `wire` and `limit`. */
 
 const HTTPS = /^https:\/\/([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)(?::[0-9]{1,5})?(?:[/?#][!-[\]-~]*)?$/i;
 
@@ -10,4 +10,12 @@ const HTTPS = /^https:\/\/([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)(?::[0-9]{1,5})?(?:
 export function isHttps(uri) {
   const host = HTTPS.exec(uri)?.[1];
   return host !== undefined && !host.split('.').some((label) => /^xn--/i.test(label));
+}
+
+/**
+ * Labels of limits and values are plain, so that none passes for another; a limit may have none.
+ * @param {{label?: string}[] | undefined} labelled
+ */
+export function areLabels(labelled) {
+  return (labelled ?? []).every(({ label }) => label === undefined || /^[A-Za-z0-9 ._-]*$/.test(label));
 }

@@ -1,7 +1,7 @@
 // @ts-check
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isHttps } from './pxp-names.js';
+import { areLabels, isHttps } from './pxp-names.js';
 
 test('a source is an https address of a plain host', () => {
   for (const good of [
@@ -33,5 +33,13 @@ test('a source is an https address of a plain host', () => {
     'https://hall.example:123456/',
   ]) {
     assert.equal(isHttps(bad), false, bad);
+  }
+});
+
+test('labels are plain', () => {
+  assert.equal(areLabels(undefined), true);
+  assert.equal(areLabels([{}, { label: 'Net rent_2.a-b' }]), true);
+  for (const label of ['r\u0435nt', 'ren\u200bt', 'rent\n', 'r\u00e9nt', 'rent!']) {
+    assert.equal(areLabels([{ label: 'rent' }, { label }]), false, label);
   }
 });

@@ -1,7 +1,7 @@
 //! What agents and people send: cards and envelopes as input. Unknown members are refused, and so is everything beyond
 //! a limit of spec 2.2: nothing that will be hashed or signed is ever cut (W-14).
 
-use crate::limit::{Limit, TermValue};
+use crate::limit::{self, Limit, TermValue};
 use crate::{QuestionId, Refusal};
 use canon::{Digest, Salt};
 use schemars::JsonSchema;
@@ -425,7 +425,7 @@ impl ProposalInput {
         count("/proposal/values", self.values.len(), most::VALUES)?;
         for (index, value) in self.values.iter().enumerate() {
             let place = format!("/proposal/values/{index}");
-            name(&format!("{place}/label"), &value.label, most::LABEL)?;
+            label(&format!("{place}/label"), &value.label)?;
             if let Some(unit) = &value.unit {
                 name(&format!("{place}/unit"), unit, most::UNIT)?;
             }
@@ -479,6 +479,12 @@ pub(crate) fn name(place: &str, text: &str, limit: usize) -> Result<(), Refusal>
 /// The same, or blank.
 pub(crate) fn optional_name(place: &str, text: &str, limit: usize) -> Result<(), Refusal> {
     if text.trim().is_empty() { bounded(place, text, limit) } else { name(place, text, limit) }
+}
+
+/// What a limit and a value are matched by: see [`limit::is_label`].
+pub(crate) fn label(place: &str, text: &str) -> Result<(), Refusal> {
+    required(place, text, most::LABEL)?;
+    if limit::is_label(text) { Ok(()) } else { Err(Refusal::LabelSuspicious { place: place.into() }) }
 }
 
 /// Characters a reader cannot see or that reorder what is read.

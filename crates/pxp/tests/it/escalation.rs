@@ -62,6 +62,21 @@ fn w04_case_one_a_limit_that_cannot_be_read_forces_a_question() {
     let mut other = price(100);
     other.label = "deposit".into();
     unreadable(ProposalInput { values: vec![other], ..proposal("The hall", &["new1"]) });
+    // Beside a value that holds, another that a person would take for the same.
+    for alike in ["pr ice", "pri-ce", "PRlCE", "pr1ce"] {
+        let mut other = price(9_999_900);
+        other.label = alike.into();
+        unreadable(ProposalInput { values: vec![price(100), other], ..proposal("The hall", &["new1"]) });
+    }
+    let mut deposit = price(9_999_900);
+    deposit.label = "Deposit".into();
+    let values = vec![price(100), deposit];
+    let mut table = Table::sealed_with(2, policy(), limited);
+    let proposal = ProposalInput { values, ..proposal("The hall", &["new1"]) };
+    assert_eq!(
+        table.send(A, EnvelopeInput { proposal: Some(proposal), ..offer("") }).unwrap().status,
+        Status::Continue
+    );
 }
 
 #[test]
