@@ -237,7 +237,7 @@ function sent(state, envelope) {
       seat,
       seq: envelope.seq,
       speaker: 'proxy',
-      verified: claim.origin === 'stated' || (claim.origin === 'sourced' && claim.source !== undefined),
+      verified: claim.origin === 'stated' || claim.source !== undefined,
       reviews: [],
     });
   }

@@ -7,6 +7,7 @@ import { leafHash, root, verifyInclusion } from './merkle.js';
 import { checkProof } from './pxp-evidence.js';
 import { claimAsk, clauses, confirmAsk, questionAsk, statement } from './pxp-ask.js';
 import { computeBrief } from './pxp-brief.js';
+import { areLabels, isHttps } from './pxp-names.js';
 import { bodies, brief as briefShape, facts, roomId, seatId, timestamp } from './pxp-shapes.js';
 import { canonical, emptyRoom, evolve, hashOf, questionOf, readAnswer, seatOf } from './pxp-state.js';
 import { Refusal } from './refusal.js';
@@ -240,7 +241,8 @@ const RULES = {
     if (state.phase !== 'drafting' || !seat || seat.card_hash !== undefined) return 'bad_order';
     if (!body) return undefined;
     if (hex(sha256(payload)) !== data.card_hash || body.principal.name !== data.principal) return 'bad_card_hash';
-    return clauseRoot(body) === data.clause_root ? undefined : 'bad_clause_root';
+    if (clauseRoot(body) !== data.clause_root) return 'bad_clause_root';
+    return areLabels(body.limits) ? undefined : 'bad_label';
   },
   async envelope(state, event, run) {
     const { data, body, value } = event;
@@ -293,6 +295,9 @@ const RULES = {
     if (!isBy(body, data)) return 'bad_evidence';
     const decision = data.accept ? 'approve' : 'decline';
     return evidence(state, data.seat, body, statement(ask, decision, undefined, body.nonce), at);
+  },
+  source_attached(_, { data }) {
+    return isHttps(data.source.uri) ? undefined : 'bad_source';
   },
   agreement(state, { data, at }, run) {
     const offer = state.offers.find((one) => one.hash === data.offer_hash);
@@ -363,6 +368,8 @@ function checkEnvelope(state, data, { envelope, input }, value, partial) {
     envelope.message === input.message;
   if (!agrees) return 'bad_envelope';
   if (!isAsSent(envelope, input)) return 'bad_input';
+  if (!envelope.claims.every((/** @type {any} */ { source }) => !source || isHttps(source.uri))) return 'bad_source';
+  if (!areLabels(envelope.proposal?.values)) return 'bad_label';
   const { proposal } = envelope;
   if (proposal) {
     const { terms, depends_on, values } = proposal;
@@ -464,6 +471,7 @@ async function checkAnswer(state, data, body, at) {
     input.public_summary === data.public_summary &&
     data.clears.every((/** @type {string} */ claim) => question.claims.includes(claim));
   if (!agrees) return 'bad_answer';
+  if (!areLabels(input.limits)) return 'bad_label';
   const proof = body.confirmation ?? body.proof;
   if (!isBy(proof, data)) return 'bad_evidence';
   const relayed = data.evidence === 'relayed';

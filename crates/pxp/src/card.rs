@@ -1,7 +1,7 @@
 //! Sealed intent cards (seed section 1, spec 2.3), and the commitments by which one clause can be shown alone (W-12).
 
 use crate::limit::Limit;
-use crate::wire::{CardInput, Party, most};
+use crate::wire::{CardInput, Party};
 use crate::{ClauseRef, List, Refusal};
 use canon::{Digest, Salt};
 use env::Timestamp;
@@ -163,7 +163,7 @@ impl Card {
         for (index, limit) in limits.iter().enumerate() {
             let place = format!("/limits/{index}");
             if let Some(label) = &limit.label {
-                crate::wire::name(&format!("{place}/label"), label, most::LABEL)?;
+                crate::wire::label(&format!("{place}/label"), label)?;
             }
             if self.clause(limit.clause).is_none() {
                 let clause = limit.clause.to_string();

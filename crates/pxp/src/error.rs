@@ -15,6 +15,8 @@ pub enum Refusal {
     Empty { place: String },
     #[error("{place} holds hidden or control characters")]
     HiddenCharacters { place: String },
+    #[error("{place} is not made of plain letters, digits, spaces, hyphens, underscores and dots")]
+    LabelSuspicious { place: String },
     #[error("{place}: {detail}")]
     BadValue { place: String, detail: String },
     #[error("{place} names the clause {clause:?}, which the card does not have")]
@@ -121,6 +123,7 @@ impl Coded for Refusal {
             Self::TooMany { .. } => "too_many",
             Self::Empty { .. } => "empty",
             Self::HiddenCharacters { .. } => "hidden_characters",
+            Self::LabelSuspicious { .. } => "label_suspicious",
             Self::BadValue { .. } => "bad_value",
             Self::UnknownClause { .. } => "unknown_clause",
             Self::UnknownClaim { .. } => "unknown_claim",
@@ -175,6 +178,7 @@ impl Coded for Refusal {
             | Self::TooMany { .. }
             | Self::Empty { .. }
             | Self::HiddenCharacters { .. }
+            | Self::LabelSuspicious { .. }
             | Self::BadValue { .. }
             | Self::UnknownClause { .. }
             | Self::UnknownClaim { .. }
@@ -227,6 +231,7 @@ impl Coded for Refusal {
             | Self::TooMany { place, .. }
             | Self::Empty { place }
             | Self::HiddenCharacters { place }
+            | Self::LabelSuspicious { place }
             | Self::BadValue { place, .. }
             | Self::UnknownClause { place, .. }
             | Self::UnknownClaim { place, .. }

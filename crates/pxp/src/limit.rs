@@ -99,7 +99,7 @@ pub enum Reading {
     Crossed,
     /// A trigger matches.
     Triggered,
-    /// A value is missing or of another kind or unit.
+    /// A value is missing, of another kind or unit, or has a label that could be taken for the limit's.
     Unreadable,
 }
 
@@ -138,6 +138,9 @@ impl Limit {
 
     /// Compares with the values of one proposal.
     pub fn read(&self, values: &[TermValue]) -> Reading {
+        if values.iter().any(|value| self.looks_meant(value)) {
+            return Reading::Unreadable;
+        }
         let mine: Vec<&TermValue> = values.iter().filter(|value| self.applies(value)).collect();
         if mine.is_empty() {
             return Reading::Unreadable;
@@ -188,6 +191,12 @@ impl Limit {
         }
     }
 
+    /// Whether the value's label is another than the limit's that a person could take for it.
+    fn looks_meant(&self, value: &TermValue) -> bool {
+        let label = self.label.as_deref();
+        label.is_some_and(|label| !self.applies(value) && outline(label) == outline(&value.label))
+    }
+
     /// `None` where they cannot be compared.
     fn holds(&self, value: &TermValue) -> Option<bool> {
         if value.kind != self.kind {
@@ -220,6 +229,23 @@ impl Limit {
             }
         }
     }
+}
+
+/// Whether a label cannot pass for one of another alphabet: ASCII letters, digits, spaces, `-`, `_` and `.` alone.
+pub(crate) fn is_label(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b" -_.".contains(&b))
+}
+
+/// What is left of a label once all that a glance misses is gone: case, spaces and signs, `i`, `l` and `1`, `o` and `0`,
+/// `m` and `rn`, `w` and `vv`.
+fn outline(label: &str) -> String {
+    let plain = label.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    let folded = plain.map(|c| match c {
+        'i' | '1' => 'l',
+        '0' => 'o',
+        c => c,
+    });
+    folded.collect::<String>().replace("rn", "m").replace("vv", "w")
 }
 
 impl TermValue {

@@ -408,6 +408,23 @@ impl State {
         claim.verified
     }
 
+    /// Whether a principal said that it is so, of the claim itself or of an earlier one that it restates.
+    pub fn is_confirmed(&self, claim: &Claim) -> bool {
+        let mut claim = claim;
+        let mut limit = self.claims.len();
+        loop {
+            if let Some(settled) = &claim.settled {
+                return settled.accept;
+            }
+            let Some(earlier) = &claim.restates else { return false };
+            let Some(at) = self.claims.iter().take(limit).position(|other| other.id == *earlier) else {
+                return false;
+            };
+            let Some(found) = self.claims.get(at) else { return false };
+            (limit, claim) = (at, found);
+        }
+    }
+
     /// Claims of the other seats that this seat has yet to review, oldest first. A principal's answer needs no review.
     pub fn to_review(&self, seat: SeatId) -> Vec<&Claim> {
         self.claims

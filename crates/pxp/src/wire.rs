@@ -1,7 +1,7 @@
 //! What agents and people send: cards and envelopes as input. Unknown members are refused, and so is everything beyond
 //! a limit of spec 2.2: nothing that will be hashed or signed is ever cut (W-14).
 
-use crate::limit::{Limit, TermValue};
+use crate::limit::{self, Limit, TermValue};
 use crate::{QuestionId, Refusal};
 use canon::{Digest, Salt};
 use schemars::JsonSchema;
@@ -382,12 +382,30 @@ impl Source {
     pub(crate) fn check(&self, place: &str) -> Result<(), Refusal> {
         let place = format!("{place}/uri");
         name(&place, &self.uri, most::URI)?;
-        let scheme = self.uri.split_once(':').is_some_and(|(scheme, rest)| {
-            !rest.is_empty()
-                && scheme.starts_with(|c: char| c.is_ascii_lowercase())
-                && scheme.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+.-".contains(&b))
-        });
-        if scheme { Ok(()) } else { Err(Refusal::BadValue { place, detail: "a uri has a scheme".into() }) }
+        if self.is_https() {
+            Ok(())
+        } else {
+            let detail = "an https address: no user name, no spaces, a host of plain letters".into();
+            Err(Refusal::BadValue { place, detail })
+        }
+    }
+
+    /// `https://`, a host of ASCII letters, digits, hyphens and dots without an `xn--` label, perhaps a port, and
+    /// visible ASCII after it (RFC 3986). No user name and no backslash, which browsers read as a slash.
+    pub(crate) fn is_https(&self) -> bool {
+        let Some((scheme, rest)) = self.uri.split_once("://") else { return false };
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let (host, port) = authority.split_once(':').unwrap_or((authority, "0"));
+        let is_label = |label: &str| {
+            !label.is_empty()
+                && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+                && !label.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("xn--"))
+        };
+        scheme.eq_ignore_ascii_case("https")
+            && host.split('.').all(is_label)
+            && (1..=5).contains(&port.len())
+            && port.bytes().all(|b| b.is_ascii_digit())
+            && rest.bytes().all(|b| b.is_ascii_graphic() && b != b'\\')
     }
 }
 
@@ -407,7 +425,7 @@ impl ProposalInput {
         count("/proposal/values", self.values.len(), most::VALUES)?;
         for (index, value) in self.values.iter().enumerate() {
             let place = format!("/proposal/values/{index}");
-            name(&format!("{place}/label"), &value.label, most::LABEL)?;
+            label(&format!("{place}/label"), &value.label)?;
             if let Some(unit) = &value.unit {
                 name(&format!("{place}/unit"), unit, most::UNIT)?;
             }
@@ -461,6 +479,12 @@ pub(crate) fn name(place: &str, text: &str, limit: usize) -> Result<(), Refusal>
 /// The same, or blank.
 pub(crate) fn optional_name(place: &str, text: &str, limit: usize) -> Result<(), Refusal> {
     if text.trim().is_empty() { bounded(place, text, limit) } else { name(place, text, limit) }
+}
+
+/// What a limit and a value are matched by: see [`limit::is_label`].
+pub(crate) fn label(place: &str, text: &str) -> Result<(), Refusal> {
+    required(place, text, most::LABEL)?;
+    if limit::is_label(text) { Ok(()) } else { Err(Refusal::LabelSuspicious { place: place.into() }) }
 }
 
 /// Characters a reader cannot see or that reorder what is read.

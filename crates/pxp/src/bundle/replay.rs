@@ -6,8 +6,9 @@ use crate::command::Standing;
 use crate::decide::{decided, verify};
 use crate::envelope::{CommittedInput, Envelope, answer_commitment, question_commitment};
 use crate::event::{AcceptedBy, AnswerBody, Body, EnvelopeSent, Event, Fact, PrincipalAnswer, Recorded};
+use crate::limit::is_label;
 use crate::state::{Asked, OfferStanding, Phase, State};
-use crate::wire::{AnswerInput, Cited, Origin, Status};
+use crate::wire::{AnswerInput, Cited, Origin, Source, Status};
 use crate::{ClaimId, Room, SeatId};
 use approvals::{Decided, EvidenceKind};
 use canon::Digest;
@@ -94,6 +95,7 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
                 if card.clause_root().ok() != Some(data.clause_root) {
                     return Err("bad_clause_root");
                 }
+                labels(card.limits.iter().filter_map(|limit| limit.label.as_deref()))?;
             }
         }
         Fact::EnvelopeSent(data) => {
@@ -165,6 +167,7 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
                 check_proof(folded, data.seat, proof, statement, event.at)?;
             }
         }
+        Fact::SourceAttached(data) if !data.source.is_https() => return Err("bad_source"),
         Fact::Agreement(data) => {
             let others = state.seats.len().saturating_sub(1);
             let accepted: &[SeatId] = match &data.accepted_by {
@@ -293,6 +296,11 @@ fn check_envelope(
     if !is_as_sent(envelope, &recorded.input) {
         return Err("bad_input");
     }
+    if !envelope.claims.iter().filter_map(|claim| claim.source.as_ref()).all(Source::is_https) {
+        return Err("bad_source");
+    }
+    let values = envelope.proposal.iter().flat_map(|proposal| &proposal.values);
+    labels(values.map(|value| value.label.as_str()))?;
     check_offer(envelope)?;
     if envelope.status == Status::Agree && !partial {
         let accepts = envelope.accepts.as_ref().ok_or("bad_acceptance")?;
@@ -342,6 +350,10 @@ fn is_as_sent(envelope: &Envelope, input: &CommittedInput) -> bool {
     let status = envelope.status == input.status
         || envelope.escalation.as_ref().is_some_and(|escalation| escalation.forced);
     claims && reviews && proposal && status && are_among(&envelope.authority, &input.authority)
+}
+
+fn labels<'a>(mut labels: impl Iterator<Item = &'a str>) -> Result<(), &'static str> {
+    if labels.all(is_label) { Ok(()) } else { Err("bad_label") }
 }
 
 /// Every clause cited was cited for the same term.
@@ -425,6 +437,7 @@ fn check_answer(
     if !agrees {
         return Err("bad_answer");
     }
+    labels(input.limits.iter().filter_map(|limit| limit.label.as_deref()))?;
     let proof = body.confirmation.as_ref().unwrap_or(&body.proof);
     if proof.by != data.by || proof.evidence.kind() != data.evidence {
         return Err("bad_evidence");

@@ -110,6 +110,7 @@ fn disputes(state: &State, seat: SeatId, subject: &Subject<'_>, reviews: &[Revie
     reasons
 }
 
+/// A source that an agent attaches clears nothing here: only a principal's word does (D27).
 fn assumptions(state: &State, seat: SeatId, subject: &Subject<'_>, reviews: &[Review]) -> Vec<Reason> {
     let links = |claim: &Claim| {
         let earlier =
@@ -123,7 +124,7 @@ fn assumptions(state: &State, seat: SeatId, subject: &Subject<'_>, reviews: &[Re
         .depends_on
         .iter()
         .filter_map(|id| state.claim(id))
-        .filter(|claim| claim.origin == Origin::Assumed && !state.is_verified(claim) && links(claim))
+        .filter(|claim| claim.origin == Origin::Assumed && !state.is_confirmed(claim) && links(claim))
         .map(|claim| {
             reason("assumed_must_have", claim.id.to_string(), "it is assumed, and a must-have rests on it")
         })

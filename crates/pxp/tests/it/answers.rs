@@ -3,7 +3,7 @@
 use crate::table::*;
 use approvals::{Decided, Evidence};
 use keys::{Algorithm, Signer, SoftwareSigner};
-use ledger::Pointer;
+use ledger::{Coded, Pointer};
 use pxp::command::{Answer, AttachSource, Confirm, ConfirmClaim, Enrol};
 use pxp::view::{self, Viewer};
 use pxp::wire::{Origin, Source, Verdict};
@@ -295,8 +295,23 @@ fn w07_claims_become_verified_or_denied() {
         source: Source { uri: uri.into(), sha256: canon::Digest::of(b"lease") },
     };
     assert_eq!(table.code(Command::AttachSource(attach(b(), "https://example.test/lease"))), "not_permitted");
-    assert_eq!(table.code(Command::AttachSource(attach(A, "the lease"))), "bad_value");
-    assert_eq!(table.code(Command::AttachSource(attach(A, "https://example.test/lease"))), "ok");
+    for bad in [
+        "the lease",
+        "javascript:0",
+        "http://example.test/lease",
+        "https://",
+        "https://ana@example.test/lease",
+        "https://example.test\\@evil.test/",
+        "https://example.test/the lease",
+        "https://ex\u{430}mple.test/lease",
+        "https://a.XN--exmple-cua.test/lease",
+        "https://example..test/",
+        "https://example.test:/",
+    ] {
+        let refused = table.run(Command::AttachSource(attach(A, bad))).unwrap_err();
+        assert_eq!((refused.code(), refused.place().as_deref()), ("bad_value", Some("/source/uri")), "{bad}");
+    }
+    assert_eq!(table.code(Command::AttachSource(attach(A, "HTTPS://example.test:8443/lease?page=2"))), "ok");
     assert!(verified(&table, "A1.1"));
     let agent = ConfirmClaim {
         actor: Actor::Seat { seat: A },

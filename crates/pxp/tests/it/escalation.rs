@@ -62,6 +62,21 @@ fn w04_case_one_a_limit_that_cannot_be_read_forces_a_question() {
     let mut other = price(100);
     other.label = "deposit".into();
     unreadable(ProposalInput { values: vec![other], ..proposal("The hall", &["new1"]) });
+    // Beside a value that holds, another that a person would take for the same.
+    for alike in ["pr ice", "pri-ce", "PRlCE", "pr1ce"] {
+        let mut other = price(9_999_900);
+        other.label = alike.into();
+        unreadable(ProposalInput { values: vec![price(100), other], ..proposal("The hall", &["new1"]) });
+    }
+    let mut deposit = price(9_999_900);
+    deposit.label = "Deposit".into();
+    let values = vec![price(100), deposit];
+    let mut table = Table::sealed_with(2, policy(), limited);
+    let proposal = ProposalInput { values, ..proposal("The hall", &["new1"]) };
+    assert_eq!(
+        table.send(A, EnvelopeInput { proposal: Some(proposal), ..offer("") }).unwrap().status,
+        Status::Continue
+    );
 }
 
 #[test]
@@ -134,6 +149,32 @@ fn w04_case_four_an_assumption_under_a_must_have_forces_a_question() {
     crate::answers::vouch(&mut table, A, "A1.1", true).unwrap();
     let sent = table.send(b(), EnvelopeInput { reviews: touching(), ..agree(hash) }).unwrap();
     assert_eq!(sent.status, Status::Agree);
+
+    // What the agent itself attaches, now or with the claim, is no principal's word.
+    let source = || pxp::wire::Source {
+        uri: "https://example.test/plan".into(),
+        sha256: canon::Digest::of(b"anything"),
+    };
+    let mut table = Table::sealed();
+    let hash = table.send(A, offer("The hall")).unwrap().offer_hash.unwrap();
+    let attach = pxp::command::AttachSource {
+        actor: pxp::Actor::Seat { seat: A },
+        seat: A,
+        claim: "A1.1".parse().unwrap(),
+        source: source(),
+    };
+    table.run(pxp::Command::AttachSource(attach)).unwrap();
+    let sent = table.send(b(), EnvelopeInput { reviews: touching(), ..agree(hash) }).unwrap();
+    assert_eq!((sent.status, codes(&sent)), (Status::Escalate, vec!["assumed_must_have"]));
+    let mut table = Table::sealed();
+    let mut sourced = offer("The hall");
+    sourced.claims[0].source = Some(source());
+    let hash = table.send(A, sourced).unwrap().offer_hash.unwrap();
+    let sent = table.send(b(), EnvelopeInput { reviews: touching(), ..agree(hash) }).unwrap();
+    assert_eq!((sent.status, codes(&sent)), (Status::Escalate, vec!["assumed_must_have"]));
+    crate::answers::vouch(&mut table, A, "A1.1", true).unwrap();
+    table.answer(b(), ruling("q1", Ruling::Amend, &[])).unwrap();
+    assert_eq!(table.send(b(), agree(hash)).unwrap().status, Status::Agree);
 }
 
 #[test]

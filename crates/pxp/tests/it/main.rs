@@ -12,6 +12,7 @@ mod bundles;
 mod cases;
 mod escalation;
 mod model;
+mod names;
 mod schemas;
 mod table;
 mod vectors;
