@@ -2,7 +2,7 @@
 
 use crate::commands::Failure;
 use crate::config::Config;
-use chain::{Chain, LedgerChain, Treasury};
+use chain::{Chain, Treasury};
 use env::Source;
 use keys::{Algorithm, PublicKey, SecretHash, Signer, SoftwareSigner};
 use mandate::Vault;
@@ -19,9 +19,12 @@ use std::time::Duration;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mandates {
-    /// `ledger:FILE`, the ledger of this process.
+    /// `file:PATH` or `memory:`, the ledger of this process; `https://…`, a server that speaks Blockfrost's interface.
     #[serde(default = "embedded")]
     pub chain: String,
+    /// Holds the project id that such a server asks for.
+    #[serde(default)]
+    pub chain_project_file: Option<PathBuf>,
     #[serde(default = "preprod")]
     pub network: ChainName,
     /// The engine's key and the fee wallet's; made at the first start.
@@ -99,7 +102,7 @@ pub fn setup(config: &Config, source: &Arc<dyn Source>) -> Result<Option<Setup>,
             .map(Arc::new)
             .map_err(Failure::unusable_by)
     };
-    let chain = chain_of(&own.chain, config, own.network, source)?;
+    let chain = chain_of(own, config, source)?;
     let treasury = Treasury::new(chain, own.network, key(&own.fee_key)?, Arc::clone(source));
     let treasury = treasury.map_err(Failure::unusable_by)?;
     let amount = own.bond_lovelace.try_into().map_err(Failure::unusable_by)?;
@@ -139,20 +142,25 @@ pub async fn anchor(app: &server::App, anchored: &[Anchored], data: &Path) -> Re
     Ok(())
 }
 
-fn chain_of(
-    url: &str,
-    config: &Config,
-    network: ChainName,
-    source: &Arc<dyn Source>,
-) -> Result<Arc<dyn Chain>, Failure> {
-    match url.split_once(':') {
-        Some(("ledger", file)) if !file.is_empty() => {
-            let path = config.data.join(file);
-            let ledger = LedgerChain::open(Some(&path), Arc::clone(source), network);
-            Ok(Arc::new(ledger.map_err(Failure::unusable_by)?))
-        }
-        _ => Err(Failure::unusable(format!("mandates.chain is \"{url}\"; known is ledger:FILE"))),
-    }
+fn chain_of(own: &Mandates, config: &Config, source: &Arc<dyn Source>) -> Result<Arc<dyn Chain>, Failure> {
+    let url = match own.chain.strip_prefix("file:").filter(|path| !path.is_empty()) {
+        Some(path) => format!("file:{}", config.data.join(path).display()),
+        None => own.chain.clone(),
+    };
+    let project = match &own.chain_project_file {
+        Some(path) => secret_of(&config.data.join(path))?,
+        None => String::new(),
+    };
+    let policy = crate::notifier::policy(config)?;
+    chain::connect(&url, &project, own.network, Arc::clone(source), policy)
+        .map_err(|error| Failure::unusable(format!("config: mandates.chain: {error}")))
+}
+
+/// A file that holds a secret and nothing else.
+fn secret_of(path: &Path) -> Result<String, Failure> {
+    let read = std::fs::read_to_string(path);
+    let read = read.map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?;
+    Ok(read.trim().to_owned())
 }
 
 fn verifier(own: &Mandates, source: &Arc<dyn Source>) -> Result<Arc<dyn Verifier>, Failure> {
@@ -166,9 +174,7 @@ fn verifier(own: &Mandates, source: &Arc<dyn Source>) -> Result<Arc<dyn Verifier
 
 fn caller_key(config: &Config, caller: &Caller) -> Result<CallerKey, Failure> {
     let path = config.data.join(&caller.key_file);
-    let secret = std::fs::read_to_string(&path);
-    let secret = secret.map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?;
-    let secret = secret.trim();
+    let secret = secret_of(&path)?;
     if secret.len() < SHORTEST {
         let text = format!("{}: a bearer key has at least {SHORTEST} characters", path.display());
         return Err(Failure::unusable(text));
@@ -178,7 +184,7 @@ fn caller_key(config: &Config, caller: &Caller) -> Result<CallerKey, Failure> {
         CallerKind::Masumi => Kind::Masumi,
     };
     let mandates = caller.mandates.clone();
-    Ok(CallerKey { name: caller.name.clone(), kind, secret: SecretHash::of(secret), mandates })
+    Ok(CallerKey { name: caller.name.clone(), kind, secret: SecretHash::of(&secret), mandates })
 }
 
 fn seated(seat: &Seat) -> Seated {
@@ -190,7 +196,7 @@ fn seated(seat: &Seat) -> Seated {
 const SHORTEST: usize = 32;
 
 fn embedded() -> String {
-    "ledger:chain.db".to_owned()
+    "file:chain.db".to_owned()
 }
 const fn preprod() -> ChainName {
     ChainName::Preprod
@@ -255,7 +261,7 @@ mod tests {
         let read: Mandates = Figment::from(Toml::string(&text)).extract().unwrap();
         assert_eq!(
             (read.chain.as_str(), read.bond_lovelace, read.bond_seconds),
-            ("ledger:chain.db", 5_000_000, 3600)
+            ("file:chain.db", 5_000_000, 3600)
         );
         assert_eq!(read.network, ChainName::Preprod);
         assert_eq!((read.callers.len(), read.approvers.len(), read.anchored.len()), (1, 1, 1));

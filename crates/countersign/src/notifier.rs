@@ -15,6 +15,10 @@ use store::{AddCheckpoint, Witness};
 
 /// The outbound client, with what the operator allows beyond public addresses.
 pub fn client(config: &Config) -> Result<fetch::Client, Failure> {
+    fetch::Client::new(policy(config)?).map_err(Failure::unusable_by)
+}
+
+pub fn policy(config: &Config) -> Result<fetch::Policy, Failure> {
     let allow = config
         .server
         .fetch_allow
@@ -22,7 +26,7 @@ pub fn client(config: &Config) -> Result<fetch::Client, Failure> {
         .map(|pair| pair.parse())
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::unusable(format!("config: server.fetch_allow: {error}")))?;
-    fetch::Client::new(fetch::Policy { allow, ..fetch::Policy::default() }).map_err(Failure::unusable_by)
+    Ok(fetch::Policy { allow, ..fetch::Policy::default() })
 }
 
 /// The channels of the configuration. ntfy and webhooks need none.

@@ -279,6 +279,7 @@ fn bad_setups_name_the_key_and_its_file() {
     check("lisen = \"127.0.0.1:1\"", &["lisen", "countersign.toml"]);
     check("[server]\nsign-in = true", &["sign-in", "countersign.toml"]);
     check("listen = ", &["countersign.toml"]);
+    check("[mandates]\nchain = \"nowhere\"", &["mandates.chain", "nowhere"]);
     let missing = run(folder.path(), &["serve", "--config", "other.toml"]);
     assert_eq!((missing.status.code(), err(&missing).contains("other.toml")), (Some(2), true));
 }
