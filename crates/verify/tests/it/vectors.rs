@@ -346,11 +346,16 @@ fn cases() -> Vec<Case> {
     untaken("forged-source.json", "bad_source", "resealed: a source that is no https address", &|bundle| {
         entry_of(bundle, "source_attached")["data"]["source"]["uri"] = json!("javascript:0");
     });
-    untaken("forged-label.json", "bad_label", "resealed: a limit with a letter of another alphabet", &|bundle| {
-        rewrite(bundle, "card_sealed", &|payload| payload["limits"][0]["label"] = json!("pr\u{456}ce"));
-        let name = entry_of(bundle, "card_sealed")["data"]["payload"].clone();
-        entry_of(bundle, "card_sealed")["data"]["card_hash"] = name;
-    });
+    untaken(
+        "forged-label.json",
+        "bad_label",
+        "resealed: a limit with a letter of another alphabet",
+        &|bundle| {
+            rewrite(bundle, "card_sealed", &|payload| payload["limits"][0]["label"] = json!("pr\u{456}ce"));
+            let name = entry_of(bundle, "card_sealed")["data"]["payload"].clone();
+            entry_of(bundle, "card_sealed")["data"]["card_hash"] = name;
+        },
+    );
     cases
 }
 
