@@ -17,6 +17,10 @@ pub enum Refusal {
     HiddenCharacters { place: String },
     #[error("{place} is not made of plain letters, digits, spaces, hyphens, underscores and dots")]
     LabelSuspicious { place: String },
+    #[error("{place} is a name that may mislead. {why}")]
+    NameSuspicious { place: String, why: &'static str },
+    #[error("{place} could be taken for the name of seat {seat}")]
+    NameAlike { place: String, seat: SeatId },
     #[error("{place}: {detail}")]
     BadValue { place: String, detail: String },
     #[error("{place} names the clause {clause:?}, which the card does not have")]
@@ -124,6 +128,8 @@ impl Coded for Refusal {
             Self::Empty { .. } => "empty",
             Self::HiddenCharacters { .. } => "hidden_characters",
             Self::LabelSuspicious { .. } => "label_suspicious",
+            Self::NameSuspicious { .. } => "name_suspicious",
+            Self::NameAlike { .. } => "name_alike",
             Self::BadValue { .. } => "bad_value",
             Self::UnknownClause { .. } => "unknown_clause",
             Self::UnknownClaim { .. } => "unknown_claim",
@@ -179,6 +185,8 @@ impl Coded for Refusal {
             | Self::Empty { .. }
             | Self::HiddenCharacters { .. }
             | Self::LabelSuspicious { .. }
+            | Self::NameSuspicious { .. }
+            | Self::NameAlike { .. }
             | Self::BadValue { .. }
             | Self::UnknownClause { .. }
             | Self::UnknownClaim { .. }
@@ -232,6 +240,8 @@ impl Coded for Refusal {
             | Self::Empty { place }
             | Self::HiddenCharacters { place }
             | Self::LabelSuspicious { place }
+            | Self::NameSuspicious { place, .. }
+            | Self::NameAlike { place, .. }
             | Self::BadValue { place, .. }
             | Self::UnknownClause { place, .. }
             | Self::UnknownClaim { place, .. }

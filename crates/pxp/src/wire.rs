@@ -3,6 +3,7 @@
 
 use crate::limit::{self, Limit, TermValue};
 use crate::{QuestionId, Refusal};
+use approvals::text::{identifier, look_alike};
 use canon::{Digest, Salt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -275,7 +276,7 @@ impl AnswerInput {
 
 impl Party {
     pub(crate) fn check(&self, place: &str) -> Result<(), Refusal> {
-        name(&format!("{place}/name"), &self.name, most::NAME)?;
+        principal(&format!("{place}/name"), &self.name, most::NAME)?;
         optional_name(&format!("{place}/role"), &self.role, most::ROLE)?;
         match &self.org {
             Some(org) => name(&format!("{place}/org"), org, most::ORG),
@@ -479,6 +480,22 @@ pub(crate) fn name(place: &str, text: &str, limit: usize) -> Result<(), Refusal>
 /// The same, or blank.
 pub(crate) fn optional_name(place: &str, text: &str, limit: usize) -> Result<(), Refusal> {
     if text.trim().is_empty() { bounded(place, text, limit) } else { name(place, text, limit) }
+}
+
+/// A principal's name, by the rule that an organization's is under (`approvals::text::identifier`).
+pub(crate) fn principal(place: &str, name: &str, limit: usize) -> Result<(), Refusal> {
+    required(place, name, limit)?;
+    identifier(name, limit, "/name").map_err(|refusal| match refusal {
+        approvals::Refusal::NameSuspicious { why, .. } => {
+            Refusal::NameSuspicious { place: place.into(), why: why.sentence() }
+        }
+        other => Refusal::BadValue { place: place.into(), detail: other.to_string() },
+    })
+}
+
+/// Whether people could take one name for the other, equal ones among them.
+pub(crate) fn are_alike(one: &str, other: &str) -> bool {
+    one == other || look_alike(one, [other]).is_some()
 }
 
 /// What a limit and a value are matched by: see [`limit::is_label`].

@@ -199,7 +199,12 @@ fn check(open: &Open) -> Result<(), Refusal> {
     }
     wire::count("/seats", open.seats.len(), SeatId::MOST)?;
     for (index, plan) in open.seats.iter().enumerate() {
-        wire::name(&format!("/seats/{index}/name"), &plan.name, most::SEAT_NAME)?;
+        let place = format!("/seats/{index}/name");
+        wire::principal(&place, &plan.name, most::SEAT_NAME)?;
+        let twin = open.seats.iter().take(index).position(|other| wire::are_alike(&plan.name, &other.name));
+        if let Some(seat) = twin.and_then(SeatId::at) {
+            return Err(Refusal::NameAlike { place, seat });
+        }
         if matches!(plan.principal, Some(Audience::Holder { .. })) {
             let place = format!("/seats/{index}/principal");
             return Err(Refusal::BadValue { place, detail: "a holder enrols by link".into() });

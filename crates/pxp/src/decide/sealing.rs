@@ -4,6 +4,7 @@ use super::Draft;
 use crate::command::{Reply, Seal};
 use crate::event::{Body, CardSealed, CardSuperseded};
 use crate::state::Phase;
+use crate::wire::are_alike;
 use crate::{Card, Refusal};
 use canon::Salt;
 
@@ -14,6 +15,11 @@ pub(crate) fn seal(draft: &mut Draft<'_>, seal: &Seal) -> Result<Reply, Refusal>
         return Err(Refusal::Sealed);
     }
     let card = Card::seal(&seal.card, Salt::from_bytes(draft.env.bytes32()))?;
+    let name = &card.principal.name;
+    let alike = |other: &&crate::state::Seat| other.id != seal.seat && are_alike(name, &other.name);
+    if let Some(twin) = draft.state.seats.iter().find(alike) {
+        return Err(Refusal::NameAlike { place: "/principal/name".into(), seat: twin.id });
+    }
     if let Some(card_hash) = draft.seat(seal.seat)?.card_hash {
         draft.push(CardSuperseded { seat: seal.seat, card_hash, payload: None }, None)?;
     }

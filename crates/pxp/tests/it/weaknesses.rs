@@ -364,7 +364,7 @@ fn w14_cards_are_refused_with_their_place() {
     check(|card| card.must_haves.clear(), "empty", "/must_haves");
     check(|card| card.must_never = vec!["x".into(); 13], "too_many", "/must_never");
     check(|card| card.known_facts.push("x".repeat(301)), "too_long", "/known_facts/1");
-    check(|card| card.principal.name = "An\u{200b}a".into(), "hidden_characters", "/principal/name");
+    check(|card| card.principal.role = "own\u{200b}er".into(), "hidden_characters", "/principal/role");
     let bad_clause = |card: &mut pxp::CardInput| {
         let mut limit = at_most_900();
         limit.clause = "may_agree_to[9]".parse().unwrap();

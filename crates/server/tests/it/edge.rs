@@ -81,7 +81,7 @@ async fn names_refuse_hidden_characters_and_text_keeps_its_bytes() {
     let path = format!("/api/rooms/{}/card", room.room);
     for name in ["Ana\u{202e}", "An\u{200b}a", "Ana\u{e0041}"] {
         let found = refused(server.send(Method::PUT, &path, Some(&room.a), Some(card(name))).await).await;
-        assert_eq!((found.0.as_u16(), found.1.as_str()), (400, "hidden_characters"), "{name:?}");
+        assert_eq!((found.0.as_u16(), found.1.as_str()), (400, "name_suspicious"), "{name:?}");
     }
     let long = "x".repeat(10_000);
     let found = refused(server.send(Method::PUT, &path, Some(&room.a), Some(card(&long))).await).await;

@@ -330,7 +330,7 @@ pub fn withdrawn() -> Play {
     play.enrol_member("C");
     play.seal("A", ana());
     play.seal("B", hall());
-    play.seal("C", hall());
+    play.seal("C", garden());
     let ask = |question: &str| {
         json!({"message": "I ask first", "status": "escalate",
             "escalation": {"question": question, "reason": "not on the card"}})
@@ -380,6 +380,12 @@ fn ana() -> Value {
 fn hall() -> Value {
     json!({"principal": {"name": "The Hall", "role": "owner", "org": "Hall Ltd"}, "goal": "Let the hall",
         "must_haves": ["A deposit"], "may_agree_to": ["Any day in May"], "known_facts": ["The hall seats 90"]})
+}
+
+fn garden() -> Value {
+    let mut card = hall();
+    card["principal"]["name"] = json!("Cy");
+    card
 }
 
 fn id(seat: &str) -> SeatId {

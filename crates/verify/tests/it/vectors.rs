@@ -334,6 +334,28 @@ fn cases() -> Vec<Case> {
     );
     let grown = note.replacen("\n9\n", "\n10\n", 1).into_bytes();
     add("checkpoint-edited.txt", grown, true, Some("log_signature_bad"), "another size than the log signed");
+
+    // Resealed by the server too: what a room would never have taken.
+    let mut untaken = |name, code, why, edit: &dyn Fn(&mut Value)| {
+        let mut bundle = whole.clone();
+        edit(&mut bundle);
+        assert_ne!(bundle, whole, "{name}");
+        reseal(&mut bundle);
+        add(name, text(&bundle), true, Some(code), why);
+    };
+    untaken("forged-source.json", "bad_source", "resealed: a source that is no https address", &|bundle| {
+        entry_of(bundle, "source_attached")["data"]["source"]["uri"] = json!("javascript:0");
+    });
+    untaken(
+        "forged-label.json",
+        "bad_label",
+        "resealed: a limit with a letter of another alphabet",
+        &|bundle| {
+            rewrite(bundle, "card_sealed", &|payload| payload["limits"][0]["label"] = json!("pr\u{456}ce"));
+            let name = entry_of(bundle, "card_sealed")["data"]["payload"].clone();
+            entry_of(bundle, "card_sealed")["data"]["card_hash"] = name;
+        },
+    );
     cases
 }
 
