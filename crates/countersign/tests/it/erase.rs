@@ -35,8 +35,8 @@ fn play(server: &str) -> (String, String) {
         &json!({ "agent": "Agent B" }),
     );
     let b = secret(&joined["your_link"]);
-    for seat in [&a, &b] {
-        let card = json!({ "principal": { "name": "Ana" }, "goal": "The goal nobody else may know", "must_haves": ["Seats"] });
+    for (seat, name) in [(&a, "Ana"), (&b, "Ben")] {
+        let card = json!({ "principal": { "name": name }, "goal": "The goal nobody else may know", "must_haves": ["Seats"] });
         call(server, &path("PUT", "/card"), seat, &card);
     }
     let envelope = json!({ "envelope": { "message": "The words nobody keeps", "status": "continue" } });

@@ -168,8 +168,8 @@ async fn a_seat_sees_nothing_that_is_private_to_the_other() {
     let joined = server.post(&format!("/api/rooms/{}/seat", opened.room), &opened.invite, json!({})).await;
     let b = secret(&joined["your_link"]);
     let path = |rest: &str| format!("/api/rooms/{}{rest}", opened.room);
-    for (seat, marker) in [(&opened.a, "MARKER-A"), (&b, "MARKER-B")] {
-        let mut card = crate::support::card("Somebody");
+    for (seat, marker, name) in [(&opened.a, "MARKER-A", "Ana"), (&b, "MARKER-B", "Ben")] {
+        let mut card = crate::support::card(name);
         card["must_never"] = json!([marker]);
         good(server.send(Method::PUT, &path("/card"), Some(seat), Some(card)).await).await;
     }
