@@ -23,6 +23,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "javascript", run: javascript },
     Stage { name: "mcp", run: || script("e2e/mcp/run.sh") },
     Stage { name: "browser", run: || script("e2e/browser/run.sh") },
+    Stage { name: "peers", run: || script("e2e/peers/run.sh") },
     Stage { name: "crash", run: || crash(&["--rounds", "20"]) },
     Stage { name: "power", run: || crash(&["power"]) },
     Stage { name: "fuzz", run: || fuzz(&["--seconds", "10"]) },
