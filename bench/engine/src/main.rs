@@ -20,9 +20,9 @@ const CALLS: u32 = 2_000;
 /// 2026-10-07T08:00:30Z.
 const NOW: u64 = 1_791_360_030_000;
 
-const MANDATE: &str = include_str!("../data/seed-mandate.json");
-const CEDAR: &str = include_str!("../data/mandate.cedar");
-const REGO: &str = include_str!("../data/mandate.rego");
+const MANDATE: &str = include_str!("../../data/seed-mandate.json");
+const CEDAR: &str = include_str!("../../data/mandate.cedar");
+const REGO: &str = include_str!("../../data/mandate.rego");
 /// The policies of [`CEDAR`] are numbered in their order; this one escalates.
 const AUTONOMOUS: &str = "policy3";
 
