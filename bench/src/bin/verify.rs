@@ -1,6 +1,8 @@
 //! What verification costs: a million leaves, a million-entry export, a chain of 10,000 entries, a room of about 10,000
 //! entries without and with a signature on every message. Prints the cost of one Ed25519 check in the same run.
 
+// For the allocator that the binary has.
+use bench as _;
 use canon::Digest;
 use env::{Duration, Env, Timestamp};
 use keys::{Algorithm, Signer, SoftwareSigner};
