@@ -12,6 +12,7 @@ pub mod opening;
 mod pattern;
 mod record;
 pub mod registry;
+pub mod sample;
 mod schema;
 mod timeline;
 pub mod trust;

@@ -228,3 +228,57 @@ impl<'a> Fields<'a> {
         self.u32().and_then(|value| usize::try_from(value).map_err(|_| Error::Zip("a length")))
     }
 }
+
+/// An archive of the one layout, deflated.
+pub(crate) fn pack(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, Error> {
+    let long = |length: usize| u32::try_from(length).map_err(|_| Error::TooLarge("more than a zip holds"));
+    let short = |length: usize| u16::try_from(length).map_err(|_| Error::TooLarge("more than a zip holds"));
+    let (mut out, mut directory) = (Vec::new(), Vec::new());
+    for (name, content) in files {
+        let offset = long(out.len())?.to_le_bytes();
+        let mut crc = Crc::new();
+        crc.update(content);
+        let packed = deflate(content)?;
+        // From the flags to the lengths of the name and of no extra field, alike in both headers. 0x21: the first of 1980.
+        let mut fields = vec![0, 0];
+        fields.extend(DEFLATED.to_le_bytes());
+        fields.extend([0, 0, 0x21, 0]);
+        fields.extend(crc.sum().to_le_bytes());
+        fields.extend(long(packed.len())?.to_le_bytes());
+        fields.extend(long(content.len())?.to_le_bytes());
+        fields.extend(short(name.len())?.to_le_bytes());
+        fields.extend([0, 0]);
+        out.extend(LOCAL.to_le_bytes());
+        out.extend([20, 0]);
+        out.extend_from_slice(&fields);
+        out.extend_from_slice(name.as_bytes());
+        out.extend(packed);
+        directory.extend(CENTRAL.to_le_bytes());
+        // Made under Unix, where the attributes of a plain file mean something.
+        directory.extend([20, 3, 20, 0]);
+        directory.extend(fields);
+        // No comment, disk 0, no inner attributes.
+        directory.extend([0; 6]);
+        directory.extend((0o100_600_u32 << 16).to_le_bytes());
+        directory.extend(offset);
+        directory.extend_from_slice(name.as_bytes());
+    }
+    let (start, count) = (long(out.len())?, short(files.len())?.to_le_bytes());
+    let length = long(directory.len())?;
+    out.extend(directory);
+    out.extend(END.to_le_bytes());
+    out.extend([0; 4]);
+    out.extend(count);
+    out.extend(count);
+    out.extend(length.to_le_bytes());
+    out.extend(start.to_le_bytes());
+    out.extend([0, 0]);
+    Ok(out)
+}
+
+fn deflate(content: &[u8]) -> Result<Vec<u8>, Error> {
+    use std::io::Write;
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+    // INVARIANT: a Vec takes every byte.
+    encoder.write_all(content).and_then(|()| encoder.finish()).map_err(|_| Error::TooLarge("no memory"))
+}

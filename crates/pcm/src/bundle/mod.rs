@@ -25,6 +25,7 @@ mod tally;
 
 pub use files::{FORMAT, VERSION};
 pub use report::{Check, Outcome, Problem, Report, Status};
+pub(crate) use runset::run_file;
 
 use crate::timeline::Keys;
 use crate::{Checkpoint, Error, Trust, Unverified, path};

@@ -10,3 +10,4 @@ mod bundles;
 mod openings;
 mod parts;
 mod vectors;
+mod written;
