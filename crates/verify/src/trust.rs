@@ -74,14 +74,9 @@ impl Trust {
         }
     }
 
-    /// Whether any log's key is known.
-    pub(crate) const fn pins_logs(&self) -> bool {
-        self.logs > 0
-    }
-
-    /// Whether a proof without a place in a witnessed log is refused.
+    /// Whether a proof without a place in a known log is refused: where a log's key is pinned or witnesses are required.
     pub(crate) const fn requires_log(&self) -> bool {
-        self.witnesses_required > 0
+        self.logs > 0 || self.witnesses_required > 0
     }
 }
 
