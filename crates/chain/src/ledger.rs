@@ -1,7 +1,8 @@
 //! A Cardano ledger in this process: for demonstrations and tests, with the rules of Conway and real scripts, and nobody else on it.
 //!
 //! Every accepted submission is one block, in the slot of the clock (one slot is one second); there are no empty blocks, and the
-//! tip is always as late as the clock. With a path, blocks are in one SQLite file, each durable before its submission is answered.
+//! tip is always as late as the clock. With a path, blocks are in one SQLite file, each durable before its submission is answered;
+//! several processes may stand on one file.
 
 mod rules;
 mod store;
@@ -63,11 +64,8 @@ impl LedgerChain {
     pub fn open(path: Option<&Path>, clock: Arc<dyn Source>, network: ChainName) -> Result<Self, ChainError> {
         let mut state = State::default();
         if let Some(path) = path {
-            let store = Store::open(path)?;
-            for (slot, entry) in store.blocks()? {
-                state.apply(slot, entry)?;
-            }
-            state.store = Some(store);
+            state.store = Some(Store::open(path)?);
+            state.follow()?;
         }
         let parameters = Arc::new(Parameters::conway()?);
         Ok(Self { parameters, slots: Slots::of(network), network, clock, state: Mutex::new(state) })
@@ -89,22 +87,25 @@ impl LedgerChain {
     /// Makes any output out of nothing.
     pub fn place(&self, mut output: Output) -> Result<OutRef, ChainError> {
         raise(&mut output, &self.parameters);
-        let mut state = self.state();
+        let mut state = self.state()?;
         let slot = self.slot(&state)?;
         state.add(slot, Entry::Placed(output.to_cbor()))
     }
 
     /// Takes the newest blocks back, as a fork of the chain would: what was in them never happened.
     pub fn roll_back(&self, blocks: u32) -> Result<(), ChainError> {
-        let mut state = self.state();
+        let mut state = self.state()?;
         for _ in 0..blocks {
             state.drop_block()?;
         }
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The state, with the blocks that another process has added to the file since.
+    fn state(&self) -> Result<MutexGuard<'_, State>, ChainError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.follow()?;
+        Ok(state)
     }
 
     /// The slot of the clock; never before that of the newest block.
@@ -121,7 +122,7 @@ impl LedgerChain {
 #[async_trait]
 impl Chain for LedgerChain {
     async fn tip(&self) -> Result<Tip, ChainError> {
-        let state = self.state();
+        let state = self.state()?;
         let slot = self.slot(&state)?;
         let height = u64::try_from(state.blocks.len()).unwrap_or(u64::MAX);
         Ok(Tip { slot, height, time: self.slots.time(slot) })
@@ -132,19 +133,19 @@ impl Chain for LedgerChain {
     }
 
     async fn utxos(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
-        let state = self.state();
+        let state = self.state()?;
         let at = state.by_address.get(address).into_iter().flatten();
         at.map(|at| state.utxo(*at).ok_or_else(|| ChainError::Bug("an index without its output".to_owned())))
             .collect()
     }
 
     async fn utxo(&self, at: OutRef) -> Result<Option<Utxo>, ChainError> {
-        Ok(self.state().utxo(at))
+        Ok(self.state()?.utxo(at))
     }
 
     async fn submit(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
         let hash = Transaction::read(tx)?.hash();
-        let mut state = self.state();
+        let mut state = self.state()?;
         let slot = self.slot(&state)?;
         self.rules().judge(tx, slot, &state.utxos)?;
         state.add(slot, Entry::Transaction(tx.to_vec()))?;
@@ -152,7 +153,7 @@ impl Chain for LedgerChain {
     }
 
     async fn transaction(&self, hash: TxHash) -> Result<Option<Confirmed>, ChainError> {
-        let state = self.state();
+        let state = self.state()?;
         let Some(&at) = state.transactions.get(&hash) else { return Ok(None) };
         Ok(state.blocks.get(at).and_then(|block| match &block.entry {
             Entry::Transaction(tx) => Some(Confirmed {
@@ -165,12 +166,21 @@ impl Chain for LedgerChain {
     }
 
     async fn evaluate(&self, tx: &[u8]) -> Result<Vec<ExUnits>, ChainError> {
-        let near = rules::resolve(&Transaction::read(tx)?, &self.state().utxos)?;
+        let near = rules::resolve(&Transaction::read(tx)?, &self.state()?.utxos)?;
         self.rules().run(tx, &near)
     }
 }
 
 impl State {
+    /// Takes in what the file has beyond what is known.
+    fn follow(&mut self) -> Result<(), ChainError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        for (slot, entry) in store.after(self.blocks.len())? {
+            self.apply(slot, entry)?;
+        }
+        Ok(())
+    }
+
     fn utxo(&self, at: OutRef) -> Option<Utxo> {
         let output = Output::from_cbor(self.utxos.get(&at)?)?;
         Some(Utxo { at, output })
@@ -269,7 +279,7 @@ impl State {
 
 impl fmt::Debug for LedgerChain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let blocks = self.state().blocks.len();
+        let blocks = self.state().map_or(0, |state| state.blocks.len());
         f.debug_struct("LedgerChain")
             .field("network", &self.network)
             .field("blocks", &blocks)

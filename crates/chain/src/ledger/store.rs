@@ -14,7 +14,7 @@ impl Store {
         let connection = Connection::open(path).map_err(failed)?;
         connection
             .execute_batch(
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+                "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
                  CREATE TABLE IF NOT EXISTS block (
                      height INTEGER PRIMARY KEY, slot INTEGER NOT NULL, kind INTEGER NOT NULL, entry BLOB NOT NULL
                  ) STRICT;",
@@ -23,14 +23,15 @@ impl Store {
         Ok(Self(Mutex::new(connection)))
     }
 
-    /// Slots and entries, the oldest first.
-    pub fn blocks(&self) -> Result<Vec<(u64, Entry)>, ChainError> {
+    /// Slots and entries above a height, the oldest first.
+    pub fn after(&self, known: usize) -> Result<Vec<(u64, Entry)>, ChainError> {
+        let known = number(known)?;
         let connection = self.connection();
         let mut select = connection
-            .prepare("SELECT height, slot, kind, entry FROM block ORDER BY height")
+            .prepare_cached("SELECT height, slot, kind, entry FROM block WHERE height > ?1 ORDER BY height")
             .map_err(failed)?;
         let rows = select
-            .query_map([], |row| {
+            .query_map([known], |row| {
                 Ok((
                     row.get::<_, i64>(0)?,
                     row.get::<_, i64>(1)?,
@@ -40,7 +41,7 @@ impl Store {
             })
             .map_err(failed)?;
         let mut blocks = Vec::new();
-        for (expected, row) in (1_i64..).zip(rows) {
+        for (expected, row) in (known.saturating_add(1)..).zip(rows) {
             let (height, slot, kind, entry) = row.map_err(failed)?;
             let entry = match kind {
                 TRANSACTION => Entry::Transaction(entry),

@@ -6,6 +6,8 @@ mod cardano;
 mod deciding;
 mod desk;
 mod pages;
+mod principal;
 mod reading;
 mod settling;
 mod till;
+mod waits;
