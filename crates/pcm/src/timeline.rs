@@ -105,7 +105,10 @@ impl Keys {
             let spki = base64(text("spki")).ok_or(Error::Encoding)?;
             let public = PublicKey::from_spki(&spki).map_err(|_| Error::KeyRecord("a key is none"))?;
             let kid = public.spki_kid();
-            if kid.to_string() != text("kid") || text("alg") != ALG || !matches!(public, PublicKey::Ed25519(_)) {
+            if kid.to_string() != text("kid")
+                || text("alg") != ALG
+                || !matches!(public, PublicKey::Ed25519(_))
+            {
                 return Err(Error::KeyRecord("a key is not what its name or its algorithm says"));
             }
             let certificate = match one.get("cert") {
@@ -114,7 +117,9 @@ impl Keys {
                 None => return Err(Error::Certificate("there is none, and issuers are pinned")),
             };
             match self.declared.iter().find(|key| key.kid == kid) {
-                Some(key) if key.until.is_some() => return Err(Error::KeyRecord("a retired key is declared again")),
+                Some(key) if key.until.is_some() => {
+                    return Err(Error::KeyRecord("a retired key is declared again"));
+                }
                 // Its validity began before.
                 Some(_) => {}
                 None => {
@@ -175,7 +180,13 @@ impl RecordKey {
 
 /// An issuance entry: signed by a pinned issuer, for this key and this log, in the issuer's own log at a checkpoint that
 /// enough pinned witnesses cosigned, one at the least.
-fn certificate(entry: &Value<'_>, kid: &Kid, spki: &str, log_id: &str, trust: &Trust) -> Result<Certificate, Error> {
+fn certificate(
+    entry: &Value<'_>,
+    kid: &Kid,
+    spki: &str,
+    log_id: &str,
+    trust: &Trust,
+) -> Result<Certificate, Error> {
     let form = Error::Certificate("it is malformed");
     let document = entry.get("certificate").ok_or(form.clone())?;
     let cert = document.get("cert").and_then(Value::as_object).ok_or(form.clone())?;
@@ -184,9 +195,10 @@ fn certificate(entry: &Value<'_>, kid: &Kid, spki: &str, log_id: &str, trust: &T
     let signature = document.get("sig").and_then(Value::as_str).ok_or(form.clone())?;
     let signature = Signature::from_base64(signature).map_err(|_| Error::Encoding)?;
     let message = tagged(cert, Purpose::Cert)?;
-    let issuer = trust.issuers.iter().find(|issuer| {
-        PublicKey::Ed25519(*issuer.key.public()).verify(&message, &signature).is_ok()
-    });
+    let issuer = trust
+        .issuers
+        .iter()
+        .find(|issuer| PublicKey::Ed25519(*issuer.key.public()).verify(&message, &signature).is_ok());
     let issuer = issuer.ok_or(Error::Certificate("no pinned issuer has signed it"))?;
     let note = entry.get("checkpoint").and_then(Value::as_str).ok_or(form.clone())?;
     let issuance = issuance(note.as_bytes(), issuer, trust)?;
@@ -221,7 +233,8 @@ fn issuance(note: &[u8], issuer: &crate::trust::Issuer, trust: &Trust) -> Result
 
 /// The canonical form of an object with the tag of a purpose.
 fn tagged(object: &canon::Object<'_>, purpose: Purpose) -> Result<Vec<u8>, Error> {
-    let mut members: Vec<_> = object.iter().map(|(name, value)| (name.to_owned().into(), value.clone())).collect();
+    let mut members: Vec<_> =
+        object.iter().map(|(name, value)| (name.to_owned().into(), value.clone())).collect();
     members.push(("t".into(), Value::String(purpose.tag().into())));
     Ok(canon::to_vec(&Value::Object(canon::Object::new(members)?))?)
 }

@@ -27,12 +27,13 @@ pub use files::{FORMAT, VERSION};
 pub use report::{Check, Outcome, Problem, Report, Status};
 pub(crate) use runset::run_file;
 
+use crate::anchor::{self, Anchor};
 use crate::timeline::Keys;
-use crate::{Checkpoint, Error, Trust, Unverified, path};
+use crate::{Checkpoint, Error, Position, Trust, Unverified, path};
 use canon::{Digest, Value};
 use files::{Files, Stop};
 use runs::Runs;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The threads that check pieces. `work` ends when there is nothing left to do, whoever runs it, however many do.
 pub trait Crew {
@@ -73,7 +74,9 @@ pub fn verify(bytes: &[u8], trust: &Trust, crew: &dyn Crew) -> Report {
     match Verifier::new(trust, crew).run(&mut files, &mut report) {
         Ok(()) => {}
         Err(Stop::Unusable(error)) => return Report::unusable(&error),
-        Err(Stop::Structure(error, place)) => report.fail("bundle structure", vec![Problem::new(&error, place)]),
+        Err(Stop::Structure(error, place)) => {
+            report.fail("bundle structure", vec![Problem::new(&error, place)])
+        }
     }
     // The manifest is over every file, so it is known last; it is told first.
     let told = std::mem::take(&mut report.checks);
@@ -92,6 +95,24 @@ pub fn verify(bytes: &[u8], trust: &Trust, crew: &dyn Crew) -> Report {
     report
 }
 
+/// The records of a bundle at these places of its log, as text, for whoever wants to open what they commit to. Says nothing
+/// of whether they hold: [`verify`] does.
+pub fn records(bytes: &[u8], places: &BTreeSet<Position>) -> Result<BTreeMap<Position, Vec<u8>>, Error> {
+    let files = Files::open(bytes)?;
+    let mut source = pieces::Source::new(&files, &pieces::run_files(&files));
+    let mut found = BTreeMap::new();
+    while let Some(piece) = source.next() {
+        for line in files::lines(&piece.bytes) {
+            let line = line?;
+            let seq = canon::parse(line)?.pointer("/event/seq").and_then(Value::as_u64);
+            if let Some(at) = seq.map(Position).filter(|at| places.contains(at)) {
+                found.insert(at, line.to_vec());
+            }
+        }
+    }
+    source.fault.map_or(Ok(found), Err)
+}
+
 struct Verifier<'t> {
     trust: &'t Trust,
     crew: &'t dyn Crew,
@@ -100,6 +121,8 @@ struct Verifier<'t> {
 /// What every later step needs: the checkpoint, and the proofs under it.
 struct Ground {
     checkpoint: Checkpoint,
+    /// Where the checkpoint is anchored, if the verifier pins such logs and the bundle shows it.
+    anchor: Option<Anchor>,
     proofs: HashMap<u64, Vec<Digest>>,
 }
 
@@ -132,13 +155,17 @@ impl<'t> Verifier<'t> {
         } else if runs.about_one() {
             None
         } else {
-            let error = Error::Structure("neither one run, nor one with its findings and replays, nor a set of runs");
+            let error =
+                Error::Structure("neither one run, nor one with its findings and replays, nor a set of runs");
             return Err(Stop::Structure(error, "runs".to_owned()));
         };
         if let Some(set) = &set {
             for (seq, hash) in &set.retired {
                 if !shown.iter().any(|one| one.seq == *seq && one.hash == *hash) {
-                    key_problems.push(Problem::new(&Error::KeyRecord("a retirement is withheld"), format!("seq {seq}")));
+                    key_problems.push(Problem::new(
+                        &Error::KeyRecord("a retirement is withheld"),
+                        format!("seq {seq}"),
+                    ));
                 }
             }
         }
@@ -150,7 +177,12 @@ impl<'t> Verifier<'t> {
         let relied = runs.last_seq().max(keys.last().map_or(0, |position| position.0));
         let proven = set.as_ref().and_then(|set| set.proven_to).is_some_and(|to| to >= relied);
         if !proven && (count > 1 || shown.iter().any(|one| one.retires)) {
-            report.warn("keys", format!("no set of runs from the start reaches seq {relied}: a withheld retirement would not show"));
+            report.warn(
+                "keys",
+                format!(
+                    "no set of runs from the start reaches seq {relied}: a withheld retirement would not show"
+                ),
+            );
         }
         runs.checks(&ground, report);
         self.policies(files, report);
@@ -168,7 +200,7 @@ impl<'t> Verifier<'t> {
         );
         runs.approvals(report);
         let notes = set.as_ref().map_or(&[][..], |set| &set.notes);
-        report.assurance = lines::assurance(&ground.checkpoint, notes, self.trust, self_approved, proven);
+        report.assurance = lines::assurance(&ground, notes, self.trust, self_approved, proven);
         report.facts = vec![
             ("origin", ground.checkpoint.origin.to_string()),
             ("size", ground.checkpoint.size.to_string()),
@@ -200,9 +232,11 @@ impl<'t> Verifier<'t> {
         let sized = proofs.get("tree_size").and_then(Value::as_u64) == Some(checkpoint.size);
         let problems = if sized { Vec::new() } else { vec![Problem::new(&Error::TreeSize, PROOFS)] };
         report.judge("checkpoint", format!("{} at size {}", checkpoint.origin, checkpoint.size), problems);
-        let quorum = checkpoint.quorum(self.trust).err().iter().map(|error| Problem::new(error, "")).collect();
+        let quorum =
+            checkpoint.quorum(self.trust).err().iter().map(|error| Problem::new(error, "")).collect();
         let (found, required) = (checkpoint.seen.len(), self.trust.required());
         report.judge("witness quorum", format!("{found} pinned witnesses, {required} required"), quorum);
+        let anchor = self.anchor(files, &note, checkpoint.size, report)?;
         let inclusion = proofs.get("inclusion").and_then(Value::as_object);
         let inclusion = inclusion.ok_or_else(|| bad("there are no proofs"))?;
         let proofs = inclusion
@@ -212,7 +246,30 @@ impl<'t> Verifier<'t> {
                 (number.to_string() == seq).then_some((number, path(hashes)?))
             })
             .collect();
-        Ok(Some(Ground { checkpoint, proofs }))
+        Ok(Some(Ground { checkpoint, anchor, proofs }))
+    }
+
+    /// An anchor that does not hold fails the bundle; none is looked for where none is pinned.
+    fn anchor(
+        &self,
+        files: &mut Files<'_>,
+        note: &[u8],
+        size: u64,
+        report: &mut Report,
+    ) -> Result<Option<Anchor>, Stop> {
+        let Some(rekor) = &self.trust.rekor else { return Ok(None) };
+        let Some(entry) = files.read(&format!("rekor/{size}.json"))? else { return Ok(None) };
+        let stamp = files.read(&format!("tsa/{size}.tsr"))?.unwrap_or_default();
+        match anchor::check(note, &entry, &stamp, rekor, self.trust) {
+            Ok(anchor) => {
+                report.pass("rekor anchor", format!("in {} since {}", anchor.log, anchor.at));
+                Ok(Some(anchor))
+            }
+            Err(error) => {
+                report.fail("rekor anchor", vec![Problem::new(&error, format!("rekor/{size}.json"))]);
+                Ok(None)
+            }
+        }
     }
 
     fn keys(&self, records: &[Unverified<'_>], ground: &Ground) -> (Keys, Vec<Shown>, Vec<Problem>) {
@@ -244,8 +301,11 @@ impl<'t> Verifier<'t> {
         let _ = files.differing();
         for name in names {
             let own = files.digest(name).map(|digest| format!("policies/{digest}.json"));
-            let problems =
-                if own.as_deref() == Some(name) { Vec::new() } else { vec![Problem::new(&Error::PolicyName, name)] };
+            let problems = if own.as_deref() == Some(name) {
+                Vec::new()
+            } else {
+                vec![Problem::new(&Error::PolicyName, name)]
+            };
             report.judge("policy snapshot", name, problems);
         }
     }

@@ -33,6 +33,9 @@ struct Told {
     leaves: Vec<(Vec<u8>, Vec<Digest>)>,
 }
 
+/// The registry's checkpoints at both ends: their roots by size, themselves, and what is wrong with them.
+type Ends = (HashMap<u64, Digest>, Vec<Checkpoint>, Vec<Problem>);
+
 /// What the leaves say.
 #[derive(Default)]
 struct Found {
@@ -119,16 +122,17 @@ fn told(value: &Value<'_>, from: u64, to: u64) -> Option<Told> {
     let leaves = leaves
         .map(|one| Some((base64(one.get("leaf")?.as_str()?)?, path(one.get("inclusion")?)?)))
         .collect::<Option<_>>()?;
-    Some(Told { from, to, salt: Digest::from_bytes(salt), consistency: path(value.get("consistency")?)?, leaves })
+    Some(Told {
+        from,
+        to,
+        salt: Digest::from_bytes(salt),
+        consistency: path(value.get("consistency")?)?,
+        leaves,
+    })
 }
 
 /// The registry's checkpoints at both ends, signed by the log's own keys under the registry's name, cosigned by enough.
-fn roots(
-    verifier: &Verifier<'_>,
-    files: &mut Files<'_>,
-    ground: &Ground,
-    told: &Told,
-) -> Result<(HashMap<u64, Digest>, Vec<Checkpoint>, Vec<Problem>), Stop> {
+fn roots(verifier: &Verifier<'_>, files: &mut Files<'_>, ground: &Ground, told: &Told) -> Result<Ends, Stop> {
     let log = &ground.checkpoint.origin;
     let name = registry::origin(log, &told.salt).map_err(|_| malformed(FILE))?;
     let (mut roots, mut notes, mut problems) = (HashMap::new(), Vec::new(), Vec::new());
@@ -182,18 +186,21 @@ impl Found {
                     continue;
                 }
             };
-            let record = by_seq.get(&leaf.seq).filter(|record| {
-                record.hash() == Some(leaf.hash) && ground.includes(leaf.seq, &leaf.hash)
-            });
+            let record = by_seq
+                .get(&leaf.seq)
+                .filter(|record| record.hash() == Some(leaf.hash) && ground.includes(leaf.seq, &leaf.hash));
             let Some(record) = record else {
                 self.problems.push(problem("a leaf points to a record that is missing or another", place()));
                 continue;
             };
             match record.check(keys) {
                 Err(error) => self.problems.push(Problem::new(&error, place())),
-                Ok(checked) if Leaf::of(&checked, &told.salt) == Some(leaf) => self.take(&leaf, &checked.event()),
+                Ok(checked) if Leaf::of(&checked, &told.salt) == Some(leaf) => {
+                    self.take(&leaf, &checked.event())
+                }
                 Ok(_) => {
-                    self.problems.push(problem("a leaf points to a record that is missing or another", place()));
+                    self.problems
+                        .push(problem("a leaf points to a record that is missing or another", place()));
                 }
             }
         }
