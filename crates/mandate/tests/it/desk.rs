@@ -1,7 +1,7 @@
 //! A mandate's stream under a virtual clock, with a vault on a chain that keeps the vault's rules.
 
 use crate::authorizing::vault;
-use crate::fixture::{NOW, action_json, agent, approver, engine_key, evidence, mandate_json};
+use crate::fixture::{NOW, action_json, agent, approver, attested, engine_key, evidence, mandate_json};
 use approvals::{Decided, Evidence as Proven};
 use canon::Digest;
 use env::{Duration, Source, Timestamp, Virtual};
@@ -187,7 +187,7 @@ impl Desk {
         let signature = agent().sign(&mandate::signing_bytes(&hash)).unwrap();
         let verification = if self.verified && read.is_ok() {
             let found = |r: &mut Value| r["invoice_id"] = action["reference"]["invoice_id"].clone();
-            Verification::Reported { evidence: evidence(action, self.now(), found), registry_tx: None }
+            Verification::Reported { evidence: attested(evidence(action, self.now(), found), action), registry_tx: None }
         } else {
             Verification::NotTried
         };
@@ -243,7 +243,7 @@ impl Desk {
         let approval = self.state.approval(&id.parse().unwrap()).unwrap();
         let action: Value = serde_json::from_slice(&canon::to_vec(&approval.action).unwrap()).unwrap();
         let found = |r: &mut Value| r["invoice_id"] = action["reference"]["invoice_id"].clone();
-        Verification::Reported { evidence: evidence(&action, self.now(), found), registry_tx: None }
+        Verification::Reported { evidence: attested(evidence(&action, self.now(), found), &action), registry_tx: None }
     }
 
     pub fn draft(&mut self, id: &str) -> Result<Drafted, Reply> {
