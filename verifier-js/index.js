@@ -5,17 +5,19 @@
  */
 
 import { CanonError, parse } from './canon.js';
+import { TYPE as BASIS, checkBasis } from './fx-basis.js';
 import { TYPE as EXPORT, checkExport } from './export.js';
 import { witnesses } from './log.js';
 import { TYPE as MANDATE, checkProof } from './mandate.js';
 import { parseNote, parseVkey, pins, verifyNote } from './note.js';
 import { BRIEF_TYPE, TYPE as BUNDLE, checkBriefProof, checkBundle } from './pxp.js';
 import { Refusal } from './refusal.js';
-import { array, natural, object, orElse, publicKeyOf, text } from './shape.js';
+import { array, natural, object, orElse, publicKeyOf, spelled, text } from './shape.js';
 import { hex } from './sha256.js';
 
 /**
- * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins}} Trust
+ * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins,
+ *   verifiers: string[], verifiers_required: number}} Trust
  * @typedef {{verdict: 'valid' | 'refused' | 'unusable', kind: string | null, code?: string, place?: string,
  *   detail?: string, pinned: boolean, facts: Record<string, string>}} Report
  */
@@ -29,6 +31,8 @@ const TRUST = object({
   witnesses: orElse(array(text), []),
   witnesses_required: orElse(natural, 0),
   origins: orElse(array(text), []),
+  verifiers: orElse(array(spelled(/^ed25519:[0-9a-f]{64}$/)), []),
+  verifiers_required: orElse(natural, 0),
 });
 
 /**
@@ -42,11 +46,15 @@ export function parseTrust(bytes) {
     file[list].map((/** @type {string} */ key, /** @type {number} */ index) =>
       Refusal.at(`/${list}/${index}`, () => parseVkey(key)),
     );
-  return {
-    servers: file.servers,
-    origins: file.origins,
-    pins: pins(keys('logs'), keys('witnesses'), file.witnesses_required),
-  };
+  const held = pins(keys('logs'), keys('witnesses'), file.witnesses_required);
+  const { servers, origins, verifiers, verifiers_required } = file;
+  if (new Set(verifiers).size < verifiers.length) {
+    throw new Refusal('bad_verifiers', '/verifiers', "a verifier's key occurs twice");
+  }
+  if (verifiers_required > verifiers.length) {
+    throw new Refusal('bad_verifiers', '/verifiers_required', 'more than there are verifiers');
+  }
+  return { servers, origins, pins: held, verifiers, verifiers_required };
 }
 
 /**
@@ -89,6 +97,10 @@ async function run(bytes, trust, report) {
     return checkCheckpoint(bytes, trust, report.facts);
   }
   const value = strict(bytes);
+  if (value instanceof Map && value.get('type') === BASIS) {
+    report.kind = 'basis';
+    return checkBasis(value, trust, report);
+  }
   if (value instanceof Map && value.get('type') === BUNDLE) {
     report.kind = 'room_bundle';
     return checkBundle(value, trust, report.facts);

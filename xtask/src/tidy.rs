@@ -17,6 +17,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("chain", &["canon", "env", "keys", "ledger", "mandate", "fetch"]),
     ("fetch", &["canon", "env", "ledger"]),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
+    ("evm", &["canon", "ledger", "fetch"]),
+    ("verifier", &["canon", "env", "keys", "ledger", "mandate", "fetch", "evm"]),
     (
         "server",
         &[
@@ -32,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fetch",
             "notify",
             "chain",
+            "evm",
         ],
     ),
     (

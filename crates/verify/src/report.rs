@@ -22,6 +22,8 @@ pub enum Kind {
     Receipt,
     /// A brief that an approver was shown, with the log that shows it.
     MandateBrief,
+    /// Whether a quote is on market, under the verifiers' statements.
+    Basis,
 }
 
 /// The answer, and the exit code that says it (D9).

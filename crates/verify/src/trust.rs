@@ -1,18 +1,22 @@
 use keys::PublicKey;
 use ledger::note::{Pins, VerifierKey};
 use ledger::{Coded, Who};
+use mandate::text::Ed25519Key;
 use serde::Deserialize;
 
 /// The keys a verifier already has.
 ///
-/// As a file: `{"servers":[JWK], "logs":[vkey], "witnesses":[vkey], "witnesses_required":n, "origins":[origin]}`, strict
-/// JSON, every member optional, no other.
+/// As a file: `{"servers":[JWK], "logs":[vkey], "witnesses":[vkey], "witnesses_required":n, "origins":[origin],
+/// "verifiers":["ed25519:…"], "verifiers_required":n}`, strict JSON, every member optional, no other.
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
     /// Servers whose heads are believed. Empty: none is.
     pub(crate) servers: Vec<PublicKey>,
     /// Where passkeys may have signed. Empty: wherever the record itself says.
     pub(crate) origins: Vec<String>,
+    /// Who may have signed for the facts that a mandate's judgements rest on.
+    verifiers: Vec<Ed25519Key>,
+    verifiers_required: usize,
     pub(crate) pins: Pins,
     logs: usize,
     witnesses_required: usize,
@@ -46,9 +50,25 @@ impl Trust {
         let witnesses = keys(&wire.witnesses, "witnesses")?;
         let pins = Pins::new(logs, witnesses, wire.witnesses_required)
             .map_err(|error| ledger_error(&error, String::new()))?;
+        let mut distinct = wire.verifiers.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let refused = |place: &str, detail: &str| TrustError {
+            code: "bad_verifiers",
+            place: place.to_owned(),
+            detail: detail.to_owned(),
+        };
+        if distinct.len() != wire.verifiers.len() {
+            return Err(refused("/verifiers", "a verifier's key occurs twice"));
+        }
+        if wire.verifiers_required > distinct.len() {
+            return Err(refused("/verifiers_required", "more than there are verifiers"));
+        }
         Ok(Self {
             servers: wire.servers,
             origins: wire.origins,
+            verifiers: wire.verifiers,
+            verifiers_required: wire.verifiers_required,
             pins,
             logs: wire.logs.len(),
             witnesses_required: wire.witnesses_required,
@@ -58,6 +78,11 @@ impl Trust {
     /// Whether any log's key is known.
     pub(crate) const fn pins_logs(&self) -> bool {
         self.logs > 0
+    }
+
+    /// Whether enough of the verifiers are among these keys, which are distinct.
+    pub(crate) fn verified_by(&self, keys: &[Ed25519Key]) -> bool {
+        keys.iter().filter(|key| self.verifiers.contains(key)).count() >= self.verifiers_required
     }
 
     /// Whether a proof without a place in a witnessed log is refused.
@@ -91,6 +116,10 @@ struct Wire {
     witnesses_required: usize,
     #[serde(default)]
     origins: Vec<String>,
+    #[serde(default)]
+    verifiers: Vec<Ed25519Key>,
+    #[serde(default)]
+    verifiers_required: usize,
 }
 
 fn ledger_error(error: &ledger::Error, place: String) -> TrustError {
