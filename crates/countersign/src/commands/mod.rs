@@ -8,6 +8,7 @@ pub mod mandate;
 pub mod room;
 pub mod serve;
 pub mod shell;
+pub mod verifier;
 pub mod verify;
 pub mod witness;
 

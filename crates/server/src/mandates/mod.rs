@@ -10,10 +10,12 @@ mod interpret;
 mod kept;
 mod proof;
 mod proving;
+mod quorum;
 mod rail;
 mod reading;
 mod receipts;
 mod refused;
+mod registry;
 mod settle;
 mod shapes;
 mod tell;
@@ -21,9 +23,12 @@ mod verifier;
 mod view;
 mod who;
 
+pub use answer::Verified;
+pub use quorum::{Peer, Quorum};
 pub use rail::{Built, ChainError, Found, Rail, Release};
 pub use refused::Refused;
-pub use verifier::{Reports, SignedReport, Unverified, Verifier, report_bytes};
+pub use registry::{Embedded, Entry, Recorded, Registry, RegistryError};
+pub use verifier::{Appraised, Unverified, Verifier};
 pub use who::{CallerKey, Kind, SIGNATURE_TAG, Seated, signature_profile};
 
 pub(crate) use http::routes;

@@ -6,6 +6,7 @@ mod cardano;
 mod deciding;
 mod desk;
 mod pages;
+mod quorum;
 mod reading;
 mod settling;
 mod till;
