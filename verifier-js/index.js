@@ -5,6 +5,7 @@
  */
 
 import { CanonError, parse } from './canon.js';
+import { TYPE as BASIS, checkBasis } from './fx-basis.js';
 import { TYPE as EXPORT, checkExport } from './export.js';
 import { witnesses } from './log.js';
 import { TYPE as MANDATE, checkProof } from './mandate.js';
@@ -13,12 +14,12 @@ import { checkEvidence } from './pcm.js';
 import { isEvidenceTrust, readTrust } from './pcm-trust.js';
 import { BRIEF_TYPE, TYPE as BUNDLE, checkBriefProof, checkBundle } from './pxp.js';
 import { Refusal } from './refusal.js';
-import { array, natural, object, orElse, publicKeyOf, text } from './shape.js';
+import { array, natural, object, orElse, publicKeyOf, spelled, text } from './shape.js';
 import { hex } from './sha256.js';
 
 /**
  * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins,
- *   evidence?: import('./pcm-trust.js').Evidence}} Trust
+ *   verifiers: string[], verifiers_required: number, evidence?: import('./pcm-trust.js').Evidence}} Trust
  * @typedef {{verdict: 'valid' | 'refused' | 'unusable', kind: string | null, code?: string, place?: string,
  *   detail?: string, pinned: boolean, facts: Record<string, string>, integrity?: string, first_failure?: string,
  *   checks?: import('./pcm.js').Check[]}} Report
@@ -33,6 +34,8 @@ const TRUST = object({
   witnesses: orElse(array(text), []),
   witnesses_required: orElse(natural, 0),
   origins: orElse(array(text), []),
+  verifiers: orElse(array(spelled(/^ed25519:[0-9a-f]{64}$/)), []),
+  verifiers_required: orElse(natural, 0),
 });
 
 /**
@@ -44,18 +47,22 @@ export function parseTrust(bytes) {
   const value = strict(bytes);
   if (isEvidenceTrust(value)) {
     const evidence = readTrust(/** @type {any} */ (value));
-    return { servers: [], origins: [], pins: evidence.pins, evidence };
+    return { servers: [], origins: [], pins: evidence.pins, verifiers: [], verifiers_required: 0, evidence };
   }
   const file = TRUST.read(value);
   const keys = (/** @type {string} */ list) =>
     file[list].map((/** @type {string} */ key, /** @type {number} */ index) =>
       Refusal.at(`/${list}/${index}`, () => parseVkey(key)),
     );
-  return {
-    servers: file.servers,
-    origins: file.origins,
-    pins: pins(keys('logs'), keys('witnesses'), file.witnesses_required),
-  };
+  const held = pins(keys('logs'), keys('witnesses'), file.witnesses_required);
+  const { servers, origins, verifiers, verifiers_required } = file;
+  if (new Set(verifiers).size < verifiers.length) {
+    throw new Refusal('bad_verifiers', '/verifiers', "a verifier's key occurs twice");
+  }
+  if (verifiers_required > verifiers.length) {
+    throw new Refusal('bad_verifiers', '/verifiers_required', 'more than there are verifiers');
+  }
+  return { servers, origins, pins: held, verifiers, verifiers_required };
 }
 
 /**
@@ -102,6 +109,10 @@ async function run(bytes, trust, report) {
     return checkCheckpoint(bytes, trust, report.facts);
   }
   const value = strict(bytes);
+  if (value instanceof Map && value.get('type') === BASIS) {
+    report.kind = 'basis';
+    return checkBasis(value, trust, report);
+  }
   if (value instanceof Map && value.get('type') === BUNDLE) {
     report.kind = 'room_bundle';
     return checkBundle(value, trust, report.facts);

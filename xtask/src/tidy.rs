@@ -18,6 +18,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("chain", &["canon", "env", "keys", "ledger", "mandate", "fetch"]),
     ("fetch", &["canon", "env", "ledger"]),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
+    ("evm", &["canon", "ledger", "fetch"]),
+    ("verifier", &["canon", "env", "keys", "ledger", "mandate", "fetch", "evm"]),
     (
         "server",
         &[
@@ -34,6 +36,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "fetch",
             "notify",
             "chain",
+            "evm",
         ],
     ),
     (

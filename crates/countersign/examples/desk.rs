@@ -6,7 +6,7 @@
 //! `{"sign": ACTION}` as the agent, `{"lock": PRICE}` as its wallet, and `{"fund": KEY_HASH}`, 100 USDM from nothing. The agent's bearer key is `agent-agent-agent-agent-agent-agent`.
 
 use async_trait::async_trait;
-use canon::{Digest, Raw};
+use canon::Raw;
 use chain::wallet::sign_tx;
 use chain::{Anchor, Asset, Built, LedgerChain, Treasury, Value, Wallet};
 use env::Source;
@@ -17,7 +17,7 @@ use mandate::price::{BondAsset, Price, Tariff};
 use mandate::text::Hex;
 use mandate::{Address, Credential, Evidence, HashedAction, Mandate, Millis, Network, Vault};
 use serde_json::{Value as Json, json};
-use server::mandates::{CallerKey, Kind, Refused, Setup, SignedReport, Verifier};
+use server::mandates::{CallerKey, Kind, Setup, Verifier};
 use server::{App, Parts};
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -234,11 +234,7 @@ impl Verifier for Facts {
         let report = Raw::from_slice(report.to_string().as_bytes()).unwrap();
         let report_hash = report.digest();
         let block_time_ms = Millis::try_from(self.0.now()).unwrap();
-        let evidence = Evidence { block_time_ms, report, report_hash };
+        let evidence = Evidence::bare(block_time_ms, report, report_hash);
         Verification::Reported { evidence, registry_tx: None }
-    }
-
-    fn take(&self, _: &[u8], _: &SignedReport<'_>) -> Result<Digest, Refused> {
-        panic!("these facts come by themselves")
     }
 }

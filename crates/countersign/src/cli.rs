@@ -49,6 +49,8 @@ pub enum Command {
     Restore(Restore),
     /// Witness the logs of others: cosign a checkpoint only where the log has grown and nothing was taken back
     Witness(Witness),
+    /// Verify invoices for the mandates of others: read the billing source, and sign what is there
+    Verifier(Verifier),
     /// Print a completion script
     Completions {
         /// The shell it is for
@@ -213,4 +215,14 @@ pub struct Witness {
     /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8090")]
     pub listen: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Verifier {
+    /// Its configuration: name, billing source, customers, who may ask
+    #[arg(long, value_name = "FILE", default_value = "verifier.toml")]
+    pub config: PathBuf,
+    /// Address to listen on, over the configuration
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
 }

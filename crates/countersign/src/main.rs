@@ -54,6 +54,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Backup(arguments) => wait(commands::keep::backup(&arguments))?,
         Command::Restore(arguments) => wait(commands::keep::restore(&arguments))?,
         Command::Witness(arguments) => wait(commands::witness::run(arguments))?,
+        Command::Verifier(arguments) => wait(commands::verifier::run(arguments))?,
     }
     Ok(ExitCode::SUCCESS)
 }

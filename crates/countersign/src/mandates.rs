@@ -4,13 +4,15 @@ use crate::commands::Failure;
 use crate::config::Config;
 use chain::{Chain, LedgerChain, Treasury};
 use env::Source;
-use keys::{Algorithm, PublicKey, SecretHash, Signer, SoftwareSigner};
+use keys::{Algorithm, SecretHash, Signer, SoftwareSigner};
 use mandate::Vault;
+use mandate::basis::BasisLimits;
 use mandate::issue::ChainName;
 use mandate::price::{BondAsset, DEFAULT_BOND, DEFAULT_HELD_MS, Tariff};
+use mandate::statement::{Panel, Seat as PanelSeat};
 use mandate::text::{Ed25519Key, Id, KeyHash, Text};
 use serde::Deserialize;
-use server::mandates::{CallerKey, Kind, Reports, Seated, Setup, Unverified, Verifier};
+use server::mandates::{CallerKey, Embedded, Kind, Peer, Quorum, Registry, Seated, Setup, Unverified, Verifier};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,14 +51,50 @@ pub struct Mandates {
     /// Keys that may open mandates here, by their hashes; the fee wallet pays for it.
     #[serde(default)]
     pub principals: Vec<KeyHash>,
-    /// Keys of the verifiers whose reports are taken.
+    /// Who verifies the facts of invoices. None: they are never verified.
     #[serde(default)]
-    pub verifiers: Vec<Ed25519Key>,
-    /// How long a check waits for a report.
+    pub verifiers: Vec<VerifierPeer>,
+    /// How many of them have to say the same: more than half, which is what it is unless set.
+    #[serde(default)]
+    pub verifiers_required: Option<usize>,
+    /// How long a check waits for a report, and again until it is recorded.
     #[serde(default = "ten")]
     pub verify_seconds: u64,
+    /// What of a quote is on market.
+    #[serde(default)]
+    pub quotes: Option<BasisLimits>,
+    /// Where reports are recorded besides the mandate's own log.
+    #[serde(default)]
+    pub registry: Option<ReportRegistry>,
     #[serde(default)]
     pub anchored: Vec<Anchored>,
+}
+
+/// The contract `ReportRegistry` on an EVM chain.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportRegistry {
+    /// The node, by JSON-RPC.
+    pub url: String,
+    pub chain_id: u64,
+    pub contract: String,
+    /// Holds the private key of the contract's owner in hex: it pays for each record.
+    pub key_file: PathBuf,
+    /// Blocks, its own included, under which a record counts as there to stay.
+    #[serde(default = "three")]
+    pub depth: u64,
+}
+
+/// A verifier of facts, as `countersign verifier` prints itself.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerifierPeer {
+    pub name: Id,
+    /// The prefix of its address, before `/v1/verify`.
+    pub url: String,
+    pub key: Ed25519Key,
+    /// Holds the bearer key that it knows us by.
+    pub secret_file: PathBuf,
 }
 
 /// A bearer key. The file holds the secret and nothing else.
@@ -118,7 +156,7 @@ pub fn setup(config: &Config, source: &Arc<dyn Source>) -> Result<Option<Setup>,
     let engine: Arc<dyn Signer> = key(&own.engine_key)?;
     Ok(Some(Setup {
         engine,
-        verifier: verifier(own, source)?,
+        verifier: verifier(own, config, source)?,
         tariff: Tariff { amount, asset, escrow_address, held_ms },
         sink,
         callers: own.callers.iter().map(|caller| caller_key(config, caller)).collect::<Result<_, _>>()?,
@@ -187,29 +225,66 @@ fn chain_of(own: &Mandates, config: &Config, source: &Arc<dyn Source>) -> Result
         .map_err(|error| Failure::unusable(format!("config: mandates.chain: {error}")))
 }
 
+/// A bearer key in a file, long enough that nobody guesses it.
+pub fn caller_secret(path: &Path) -> Result<String, Failure> {
+    let secret = secret_of(path)?;
+    if secret.len() < SHORTEST {
+        let text = format!("{}: a bearer key has at least {SHORTEST} characters", path.display());
+        return Err(Failure::unusable(text));
+    }
+    Ok(secret)
+}
+
 /// A file that holds a secret and nothing else.
-fn secret_of(path: &Path) -> Result<String, Failure> {
+pub fn secret_of(path: &Path) -> Result<String, Failure> {
     let read = std::fs::read_to_string(path);
     let read = read.map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?;
     Ok(read.trim().to_owned())
 }
 
-fn verifier(own: &Mandates, source: &Arc<dyn Source>) -> Result<Arc<dyn Verifier>, Failure> {
+fn verifier(own: &Mandates, config: &Config, source: &Arc<dyn Source>) -> Result<Arc<dyn Verifier>, Failure> {
     if own.verifiers.is_empty() {
         return Ok(Arc::new(Unverified));
     }
-    let keys = own.verifiers.iter().map(|key| key.key().map(PublicKey::Ed25519));
-    let keys = keys.collect::<Result<Vec<_>, _>>().map_err(Failure::unusable_by)?;
-    Ok(Arc::new(Reports::new(keys, Arc::clone(source), Duration::from_secs(own.verify_seconds))))
+    let bad = |text: String| Failure::unusable(format!("config: mandates.verifiers: {text}"));
+    let seats: Vec<_> =
+        own.verifiers.iter().map(|peer| PanelSeat { name: peer.name.clone(), key: peer.key }).collect();
+    let required = own.verifiers_required.unwrap_or(seats.len() / 2 + 1);
+    let panel = Panel::new(seats, required).map_err(|refusal| bad(refusal.to_string()))?;
+    let client = crate::notifier::client(config)?;
+    let peer = |peer: &VerifierPeer| {
+        let to = fetch::Destination::parse(&peer.url).and_then(|to| client.permits(&to));
+        to.map_err(|error| bad(format!("{}: {error}", peer.url)))?;
+        let secret = caller_secret(&config.data.join(&peer.secret_file))?;
+        Peer::new(peer.name.clone(), &peer.url, &secret).map_err(|error| bad(error.to_string()))
+    };
+    let peers = own.verifiers.iter().map(peer).collect::<Result<Vec<_>, _>>()?;
+    let patience = Duration::from_secs(own.verify_seconds);
+    let registry: Arc<dyn Registry> = match &own.registry {
+        Some(registry) => Arc::new(evm_registry(registry, config, &client)?),
+        None => Arc::new(Embedded),
+    };
+    let quorum = Quorum::new(panel, peers, client, Arc::clone(source), patience, registry);
+    Ok(Arc::new(match own.quotes {
+        Some(limits) => quorum.with_limits(limits),
+        None => quorum,
+    }))
+}
+
+fn evm_registry(
+    own: &ReportRegistry,
+    config: &Config,
+    client: &fetch::Client,
+) -> Result<evm::Registry, Failure> {
+    let bad = |error: evm::Error| Failure::unusable(format!("config: mandates.registry: {error}"));
+    let node = evm::Node::new(client.clone(), &own.url).map_err(bad)?;
+    let wallet = evm::Wallet::new(&secret_of(&config.data.join(&own.key_file))?).map_err(bad)?;
+    let contract = own.contract.parse().map_err(bad)?;
+    Ok(evm::Registry::new(node, wallet, own.chain_id, contract, own.depth))
 }
 
 fn caller_key(config: &Config, caller: &Caller) -> Result<CallerKey, Failure> {
-    let path = config.data.join(&caller.key_file);
-    let secret = secret_of(&path)?;
-    if secret.len() < SHORTEST {
-        let text = format!("{}: a bearer key has at least {SHORTEST} characters", path.display());
-        return Err(Failure::unusable(text));
-    }
+    let secret = caller_secret(&config.data.join(&caller.key_file))?;
     let kind = match caller.kind {
         CallerKind::Agent => Kind::Agent,
         CallerKind::Masumi => Kind::Masumi,
@@ -247,6 +322,9 @@ const fn hour() -> u64 {
 const fn two() -> u64 {
     2
 }
+const fn three() -> u64 {
+    3
+}
 const fn ten() -> u64 {
     10
 }
@@ -263,7 +341,11 @@ mod tests {
         let text = format!(
             r#"
             model = "assistant"
-            verifiers = ["ed25519:{}"]
+            [[verifiers]]
+            name = "north"
+            url = "https://north.example.org"
+            key = "ed25519:{}"
+            secret_file = "north.secret"
             [[callers]]
             name = "cfo-agent"
             kind = "agent"
@@ -296,6 +378,7 @@ mod tests {
         );
         assert_eq!(read.network, ChainName::Preprod);
         assert_eq!((read.callers.len(), read.approvers.len(), read.anchored.len()), (1, 1, 1));
+        assert_eq!((read.verifiers.len(), read.verifiers_required), (1, None));
         for wrong in ["chains = \"x\"", "network = \"cardano-nowhere\"", "verifiers = [\"x\"]"] {
             assert!(Figment::from(Toml::string(wrong)).extract::<Mandates>().is_err(), "{wrong}");
         }

@@ -3,6 +3,7 @@
 //! Needs no server, no database and no network. What a proof is checked against is [`Trust`], the keys a verifier
 //! already has; without one, a file is checked against the keys it carries and the report says that they are not pinned.
 
+mod basis;
 mod checkpoint;
 mod evidence;
 mod export;
@@ -78,6 +79,10 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
         Some(room::BRIEF) => {
             report.kind = Some(Kind::Brief);
             room::check_brief(value, trust, report)
+        }
+        Some(basis::TYPE) => {
+            report.kind = Some(Kind::Basis);
+            basis::check(value, bytes, trust, report)
         }
         Some(mandate::TYPE) => mandate::check(value, bytes, trust, report),
         _ => Err(Stop::unusable("unknown_kind", "/type", "no proof this verifier knows")),

@@ -24,6 +24,8 @@ pub enum Kind {
     MandateBrief,
     /// Records of what an agent did, from its signer's log.
     Evidence,
+    /// Whether a quote is on market, under the verifiers' statements.
+    Basis,
 }
 
 /// The answer, and the exit code that says it (D9).

@@ -153,7 +153,7 @@ fn evidence(path: &Path, now: Millis) -> Result<Evidence, Failure> {
         return canon::from_slice(&bytes).map_err(|error| unusable(&error.into()));
     }
     let report = Raw::from_slice(&bytes).map_err(|error| unusable(&error.into()))?;
-    Ok(Evidence { block_time_ms: now, report_hash: report.digest(), report })
+    Ok(Evidence::bare(now, report.clone(), report.digest()))
 }
 
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ pub mod principal;
 pub mod room;
 pub mod serve;
 pub mod shell;
+pub mod verifier;
 pub mod verify;
 pub mod witness;
 

@@ -15,9 +15,8 @@ use mandate::price::{BondAsset, DEFAULT_BOND, DEFAULT_HELD_MS, Price, Tariff};
 use mandate::{HashedAction, Vault};
 use serde_json::{Value, json};
 use server::App;
-use server::mandates::{CallerKey, Kind, Reports, SIGNATURE_TAG, Setup, report_bytes, signature_profile};
+use server::mandates::{CallerKey, Kind, SIGNATURE_TAG, Setup, signature_profile};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What the server's mandates stand on, for these people; and the agent's bearer key.
@@ -34,15 +33,10 @@ pub fn setup(cast: &Cast) -> Result<(Setup, String), Failure> {
         policy_id: None,
         symbol: "ADA".parse().map_err(Failure::unusable_by)?,
     };
-    let verifier = Reports::new(
-        vec![keys::Signer::public(cast.verifier.0.as_ref())],
-        Arc::new(env::System),
-        Duration::from_secs(10),
-    );
     let setup = Setup {
         engine: cast.engine.0.clone(),
         rail: cast.treasury.clone(),
-        verifier: Arc::new(verifier),
+        verifier: cast.billing.quorum.clone(),
         tariff: Tariff {
             amount: DEFAULT_BOND.try_into().map_err(Failure::unusable_by)?,
             asset,
@@ -135,9 +129,9 @@ impl<'a> Story<'a> {
         self.totals().await
     }
 
-    /// A proposal whose invoice the verifier has read.
+    /// A proposal to pay an invoice that is there.
     async fn propose(&self, id: &str, amount: u64) -> Result<Value, Failure> {
-        self.verified(id, amount).await?;
+        self.invoiced(id, amount);
         match self.check(id, amount, None).await? {
             (StatusCode::OK, answer) => Ok(answer),
             (status, answer) => Err(unexpected(status, &answer)),
@@ -146,7 +140,7 @@ impl<'a> Story<'a> {
 
     /// A proposal that is beyond the agent's limit: priced, its bond locked, sent again.
     async fn ask(&self, id: &str, amount: u64) -> Result<Value, Failure> {
-        self.verified(id, amount).await?;
+        self.invoiced(id, amount);
         let (status, required) = self.check(id, amount, None).await?;
         if status != StatusCode::PAYMENT_REQUIRED {
             return Err(unexpected(status, &required));
@@ -199,28 +193,15 @@ impl<'a> Story<'a> {
             "amount": { "value": amount.to_string(), "asset": "USDM" },
             "recipient": { "chain": "cardano", "address": self.cast.vendor.as_str() },
             "source": { "vault": "treasury-main" },
-            "reference": { "invoice_id": format!("in_{id}"), "invoice_number": format!("AWS-{id}") },
+            "reference": { "invoice_id": format!("in_{id}").replace('-', "_"), "invoice_number": format!("AWS-{id}") },
             "rationale": "Compute bill, due in 3 days.", "created_at": "2026-11-07T08:00:00Z"
         })
     }
 
-    /// The verifier has read the invoice, and hands in what it found.
-    async fn verified(&self, id: &str, amount: u64) -> Result<(), Failure> {
-        let read = HashedAction::read(self.action(id, amount).to_string().as_bytes());
-        let read = read.map_err(Failure::unusable_by)?;
-        let report = json!({
-            "schema": "verification/v0.1", "action_hash": read.hash().to_string(), "invoice_id": format!("in_{id}"),
-            "invoice_hash": canon::Digest::of(id.as_bytes()).to_string(), "verified_amount": amount.to_string(),
-            "verified_currency": "usd", "verified_recipient": self.cast.vendor.as_str(), "status": "open",
-            "facts": { "exists": true, "customer_match": true, "status_open": true, "amount_match": true,
-                "currency_match": true, "recipient_match": true },
-            "result": "VERIFIED", "reason": null, "trigger_id": format!("trg-{id}"),
-        });
-        let raw = canon::Raw::from_slice(report.to_string().as_bytes()).map_err(Failure::unusable_by)?;
-        let signature = self.cast.verifier.sign(&report_bytes(&raw.digest()))?;
-        let body = json!({ "key": self.cast.verifier.key()?, "report": report,
-            "signature": mandate::text::Hex::from_bytes(*signature.as_bytes()).to_string() });
-        self.ok(Method::POST, "/v1/reports", Some(&body), &[]).await.map(drop)
+    /// The vendor has sent the invoice that the agent wants to pay.
+    fn invoiced(&self, id: &str, amount: u64) {
+        let (invoice, number, payout) = (format!("in_{id}"), format!("AWS-{id}"), self.cast.vendor.as_str());
+        self.cast.billing.send(&invoice.replace('-', "_"), &number, amount / 10_000, payout);
     }
 
     fn brief(&self, asked: &Value) -> Result<String, Failure> {

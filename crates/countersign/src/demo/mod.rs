@@ -2,6 +2,7 @@
 //! ends in proofs anyone can check.
 
 mod agent;
+mod billing;
 mod cast;
 mod mandate;
 mod script;
@@ -41,7 +42,7 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
     let pinned = verify::Trust::parse(trust.as_bytes()).map_err(Failure::unusable_by)?;
     let cast = match arguments.part {
         Some(Part::Room) => None,
-        _ => Some(cast::Cast::assemble(folder.path())?),
+        _ => Some(cast::Cast::assemble(folder.path()).await?),
     };
     let (setup, secret) = cast.as_ref().map(mandate::setup).transpose()?.unzip();
     let app = house.app_with(setup)?;

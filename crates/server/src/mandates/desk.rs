@@ -3,6 +3,7 @@
 
 pub use super::proving::{Invitation, SIGN_IN};
 
+use super::answer::Verified;
 use super::kept::Shelf;
 use super::proving::Signature;
 use super::shapes::{ApproveAsked, BondSubmit, DeclineAsked, ExecutionAsked, SignedBody, StatementAsked};
@@ -52,6 +53,8 @@ pub struct Asked {
     pub bond: Bond,
     /// The judgement it was asked with.
     pub evaluation: Option<Evaluation>,
+    /// Who verified the facts, and who read something else.
+    pub verification: Option<Verified>,
     /// What became of it, once it was approved.
     pub authorization: Option<Authorization>,
     /// A transaction that lacks the approver's signature and nothing else.
@@ -248,7 +251,7 @@ impl App {
         }
         let authorization = known.state.authorization_of(&approval.action.hash());
         let authorization = authorization.filter(|held| Some(held.nonce) == approval.nonce).cloned();
-        let evaluation = self.asked_after(&known, &approval).await?;
+        let (evaluation, verification) = self.asked_after(&known, &approval).await?;
         let (to_sign, released) = self.unsigned(&known, &approval, authorization.as_ref()).await?;
         Ok(Asked {
             bond: approval.bond(&known.anchored.mandate),
@@ -256,6 +259,7 @@ impl App {
             tariff: known.anchored.tariff.clone(),
             approval,
             evaluation,
+            verification,
             authorization,
             to_sign,
             released,

@@ -12,10 +12,12 @@ mod kept;
 pub mod office;
 mod proof;
 mod proving;
+mod quorum;
 mod rail;
 mod reading;
 mod receipts;
 mod refused;
+mod registry;
 mod settle;
 mod shapes;
 mod tell;
@@ -26,9 +28,12 @@ mod who;
 mod witnesses;
 
 pub use acts::{Act, ActTold, Paid, Progress, Told, What};
+pub use answer::Verified;
+pub use quorum::{Peer, Quorum};
 pub use rail::{Built, ChainError, Found, Rail, Release};
 pub use refused::Refused;
-pub use verifier::{Reports, SignedReport, Unverified, Verifier, report_bytes};
+pub use registry::{Embedded, Entry, Recorded, Registry, RegistryError};
+pub use verifier::{Appraised, Unverified, Verifier};
 pub use waits::Waits;
 pub use who::{CallerKey, Kind, SIGNATURE_TAG, Seated, signature_profile};
 

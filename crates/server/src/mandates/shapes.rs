@@ -1,5 +1,6 @@
 //! The shapes of what approvers read and send (spec 1.10).
 
+use super::answer::Verified;
 use approvals::{Evidence, Statement};
 use canon::Digest;
 use env::Timestamp;
@@ -26,6 +27,9 @@ pub(crate) struct Item {
     pub requested_at: Option<Timestamp>,
     pub run_id: RunId,
     pub status: &'static str,
+    /// Who verified the facts, and who read something else: beside the brief, which has the report's hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verified>,
 }
 
 /// The body of an approval. Empty: the draft to sign is asked for.

@@ -6,6 +6,7 @@ mod check;
 mod discovery;
 mod mandates;
 mod proofs;
+mod quotes;
 mod runs;
 mod waits;
 
@@ -26,13 +27,13 @@ use utoipa_axum::routes;
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(check::check))
-        .routes(routes!(check::report))
         .routes(routes!(mandates::authority))
         .routes(routes!(mandates::metrics))
         .routes(routes!(mandates::mandate))
         .routes(routes!(acts::draft, acts::list))
         .routes(routes!(acts::one, acts::sign))
         .routes(routes!(mandates::receipt))
+        .routes(routes!(quotes::quote))
         .routes(routes!(proofs::mandate))
         .routes(routes!(proofs::receipt))
         .routes(routes!(proofs::run))

@@ -7,6 +7,7 @@ mod deciding;
 mod desk;
 mod pages;
 mod principal;
+mod quorum;
 mod reading;
 mod settling;
 mod till;
