@@ -18,6 +18,7 @@ pub mod evaluation;
 mod evolve;
 mod hashed;
 pub mod issue;
+pub mod job;
 pub mod log;
 pub mod mandate;
 pub mod metrics;

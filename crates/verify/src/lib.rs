@@ -5,12 +5,15 @@
 
 mod checkpoint;
 mod export;
+mod job;
+mod join;
 mod log;
 mod mandate;
 mod report;
 mod room;
 mod trust;
 
+pub use join::join;
 pub use report::{Kind, Report, Verdict};
 pub use trust::{Trust, TrustError};
 
@@ -64,6 +67,7 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
             room::check_brief(value, trust, report)
         }
         Some(mandate::TYPE) => mandate::check(value, bytes, trust, report),
+        Some(job::TYPE) => job::check(value, report),
         _ => Err(Stop::unusable("unknown_kind", "/type", "no proof this verifier knows")),
     }
 }

@@ -22,6 +22,8 @@ pub enum Kind {
     Receipt,
     /// A brief that an approver was shown, with the log that shows it.
     MandateBrief,
+    /// A Masumi job: what was asked and delivered, under the MIP-004 hashes of its payment.
+    MasumiJob,
 }
 
 /// The answer, and the exit code that says it (D9).
