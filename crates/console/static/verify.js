@@ -25,6 +25,9 @@ const FACTS = {
   transaction: 'The transaction in this file',
   run: 'Run',
   brief: 'Hash of the brief',
+  payment: 'The payment it names',
+  input_hash: 'Hash of what was asked (MIP-004)',
+  result_hash: 'Hash of what was delivered (MIP-004)',
 };
 
 const place = document.querySelector('[data-verdict]');
@@ -121,6 +124,7 @@ function kind(name) {
   if (name === 'mandate_log') return 'Everything done under a mandate';
   if (name === 'run_log') return 'A run of an agent under a mandate';
   if (name === 'receipt') return 'A receipt of a mandate, with the log it comes from';
+  if (name === 'masumi_job') return 'A job sold through Masumi: compare both hashes with those of its payment on chain';
   if (name === 'mandate_brief') return 'A brief that an approver was shown';
   if (name.includes('bundle')) return 'A room, from its first entry to its last';
   if (name.includes('brief')) return 'A brief';

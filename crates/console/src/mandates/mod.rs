@@ -7,6 +7,7 @@ mod brief;
 mod decide;
 mod entry;
 mod inbox;
+mod live;
 mod picture;
 mod read;
 
@@ -32,6 +33,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/authority/{role}", get(boundary::authority))
         .route("/receipts/{id}", get(read::receipt))
         .route("/runs/{id}", get(read::run))
+        .route("/live", get(live::live))
 }
 
 /// Why a page of mandates could not be shown.

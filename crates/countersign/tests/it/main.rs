@@ -10,8 +10,10 @@
 mod canon;
 mod demo;
 mod erase;
+mod fixtures;
 mod house;
 mod mandate;
+mod parts;
 mod proofs;
 mod witness;
 

@@ -5,9 +5,11 @@ mod answer;
 mod approve;
 mod check;
 pub mod desk;
+pub mod fixture;
 mod http;
 mod interpret;
 mod kept;
+pub mod masumi;
 mod proof;
 mod proving;
 mod rail;
@@ -59,6 +61,8 @@ pub struct Setup {
     pub model: Option<String>,
     /// How long one reading of vault and anchor answers checks.
     pub reading: env::Duration,
+    /// Checks that are sold as Masumi jobs; `None`: none are.
+    pub masumi: Option<masumi::Selling>,
 }
 
 /// Mandates as this server keeps them.
