@@ -26,6 +26,8 @@ pub enum Kind {
     Evidence,
     /// Whether a quote is on market, under the verifiers' statements.
     Basis,
+    /// A Masumi job: what was asked and delivered, under the MIP-004 hashes of its payment.
+    MasumiJob,
 }
 
 /// The answer, and the exit code that says it (D9).

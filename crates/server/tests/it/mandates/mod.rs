@@ -5,6 +5,7 @@ mod callers;
 mod cardano;
 mod deciding;
 mod desk;
+mod masumi;
 mod pages;
 mod principal;
 mod quorum;
