@@ -20,7 +20,7 @@ use mandate::text::Hex;
 use mandate::{Address, Credential, Evidence, HashedAction, Mandate, Millis, Network, Vault};
 use serde_json::{Value as Json, json};
 use server::mandates::masumi::{Funds, Local, Node, Selling};
-use server::mandates::{CallerKey, Kind, Refused, Setup, Verifier};
+use server::mandates::{CallerKey, Kind, Setup, Verifier};
 use server::{App, Parts};
 use std::io::{BufRead, Write};
 use std::sync::Arc;

@@ -193,9 +193,9 @@ impl<'a> Story<'a> {
         Ok(json!({ "action": action, "agent_signature": signature }))
     }
 
-    /// The same, of an invoice that the verifier has read.
-    pub async fn signed_proposal(&self, id: &str, amount: u64) -> Result<Value, Failure> {
-        self.verified(id, amount).await?;
+    /// The same, of an invoice that is there.
+    pub fn signed_proposal(&self, id: &str, amount: u64) -> Result<Value, Failure> {
+        self.invoiced(id, amount);
         self.proposal(id, amount)
     }
 

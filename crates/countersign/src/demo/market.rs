@@ -85,7 +85,7 @@ impl Market {
 impl Story<'_> {
     /// Sells the evaluation of an invoice, and has the buyer check it without the server.
     pub async fn sell(&self, market: &Market, id: &str, amount: u64, folder: &Path) -> Result<(), Failure> {
-        let proposal = self.signed_proposal(id, amount).await?;
+        let proposal = self.signed_proposal(id, amount)?;
         let order = json!({ "identifier_from_purchaser": BUYER,
             "input_data": { "mandate_id": "M-001", "proposal": proposal } });
         let terms = self.ok(Method::POST, "/start_job", Some(&order), &[]).await?;

@@ -117,7 +117,7 @@ impl<'s> Call<'s> {
             doubts.push(Code::T1Only);
         }
         let used = |shown: &&Shown<'_>| shown.event.kind() == "approval.consumed" && shown.call() == self.decision.call();
-        if self.decision.event.data_text("decision") == Some("ask") && !cited.iter().any(|shown| used(shown)) {
+        if self.decision.event.data_text("decision") == Some("ask") && !cited.iter().any(used) {
             doubts.push(Code::NoEvidence);
         }
         if self.tool.is_none() || self.arguments.is_none() {

@@ -170,7 +170,7 @@ fn replay(
     headers: &HeaderMap,
 ) -> Result<Response, Refused> {
     let path = format!("/v1/runs/{id}/log");
-    let found = recordings().iter().filter(|one| one.path == path).next_back();
+    let found = recordings().iter().rfind(|one| one.path == path);
     let log = &found.ok_or_else(super::view::run_unknown)?.body;
     let asked = |name: &str| {
         let pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));

@@ -8,7 +8,6 @@ use crate::proxies::{Stub, endpoint};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use canon::Digest;
-use keys::Signer;
 use mandate::price::{BondDatum, OutRef};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -16,7 +15,6 @@ use server::config::Proxy;
 use server::mandates::Unverified;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 #[tokio::test]
 async fn an_allowed_action_is_authorized_and_released() {
