@@ -9,6 +9,7 @@ mod app;
 mod caller;
 pub mod config;
 mod doors;
+mod ended;
 mod error;
 mod guard;
 pub mod http;
