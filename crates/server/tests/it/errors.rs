@@ -113,13 +113,17 @@ async fn places_are_those_of_the_request() {
     .await;
     let body = json!({ "client_msg_id": "", "envelope": { "message": "x", "status": "continue" } });
     check(Method::POST, &room.path("/envelopes"), a, body, "/client_msg_id").await;
-    let own = json!({ "to": "A" });
-    check(Method::POST, &room.path("/disclosures"), a, own, "/to").await;
-    let missing = json!({ "to": "B", "clause": "must_haves[9]" });
-    check(Method::POST, &room.path("/disclosures"), a, missing, "/clause").await;
+    // Only a seat's person shows its card.
+    let person = server.post(&room.path("/principal"), &room.link_a, json!({ "as": "link" })).await;
+    let ana = person["secret"].as_str();
+    let path = room.path("/disclosures");
+    check(Method::POST, &path, ana, json!({ "to": "A" }), "/to").await;
+    check(Method::POST, &path, ana, json!({ "to": "B", "clause": "must_haves[9]" }), "/clause").await;
+    let drafting = server.open().await;
     let mut empty = card("Ana");
     empty["goal"] = json!("");
-    check(Method::PUT, &room.path("/card"), a, empty, "/goal").await;
+    let path = format!("/api/rooms/{}/card", drafting.room);
+    check(Method::PUT, &path, Some(&drafting.a), empty, "/goal").await;
     let escalating = json!({ "message": "One question", "status": "escalate",
         "escalation": { "question": "May we pay more?", "reason": "the price" } });
     let sent = server.post(&room.path("/envelopes"), &room.a, json!({ "envelope": escalating })).await;
