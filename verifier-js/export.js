@@ -25,7 +25,7 @@ export async function checkExport(header, rest, trust, facts) {
   facts.entries = String(head.n);
   facts.head = head.hash;
   if (stream.startsWith('mandate/')) {
-    const replay = await checkLines({ stream, rule, head }, lines(rule, rest));
+    const replay = await checkLines({ stream, rule, head }, lines(rule, rest), trust);
     mandateFacts(replay, facts);
     await checkHead(stream, head, key, trust);
     return checkLog(log, stream, head, key, trust, facts);

@@ -5,19 +5,25 @@
  */
 
 import { CanonError, parse } from './canon.js';
+import { TYPE as BASIS, checkBasis } from './fx-basis.js';
 import { TYPE as EXPORT, checkExport } from './export.js';
 import { witnesses } from './log.js';
+import { TYPE as JOB, checkJob } from './mandate-job.js';
 import { TYPE as MANDATE, checkProof } from './mandate.js';
 import { parseNote, parseVkey, pins, verifyNote } from './note.js';
+import { checkEvidence } from './pcm.js';
+import { isEvidenceTrust, readTrust } from './pcm-trust.js';
 import { BRIEF_TYPE, TYPE as BUNDLE, checkBriefProof, checkBundle } from './pxp.js';
 import { Refusal } from './refusal.js';
-import { array, natural, object, orElse, publicKeyOf, text } from './shape.js';
+import { array, natural, object, orElse, publicKeyOf, spelled, text } from './shape.js';
 import { hex } from './sha256.js';
 
 /**
- * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins}} Trust
+ * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins,
+ *   verifiers: string[], verifiers_required: number, evidence?: import('./pcm-trust.js').Evidence}} Trust
  * @typedef {{verdict: 'valid' | 'refused' | 'unusable', kind: string | null, code?: string, place?: string,
- *   detail?: string, pinned: boolean, facts: Record<string, string>}} Report
+ *   detail?: string, pinned: boolean, facts: Record<string, string>, integrity?: string, first_failure?: string,
+ *   checks?: import('./pcm.js').Check[]}} Report
  */
 
 const MAX_FILE = 64 << 20;
@@ -29,6 +35,8 @@ const TRUST = object({
   witnesses: orElse(array(text), []),
   witnesses_required: orElse(natural, 0),
   origins: orElse(array(text), []),
+  verifiers: orElse(array(spelled(/^ed25519:[0-9a-f]{64}$/)), []),
+  verifiers_required: orElse(natural, 0),
 });
 
 /**
@@ -37,16 +45,25 @@ const TRUST = object({
  * @returns {Trust}
  */
 export function parseTrust(bytes) {
-  const file = TRUST.read(strict(bytes));
+  const value = strict(bytes);
+  if (isEvidenceTrust(value)) {
+    const evidence = readTrust(/** @type {any} */ (value));
+    return { servers: [], origins: [], pins: evidence.pins, verifiers: [], verifiers_required: 0, evidence };
+  }
+  const file = TRUST.read(value);
   const keys = (/** @type {string} */ list) =>
     file[list].map((/** @type {string} */ key, /** @type {number} */ index) =>
       Refusal.at(`/${list}/${index}`, () => parseVkey(key)),
     );
-  return {
-    servers: file.servers,
-    origins: file.origins,
-    pins: pins(keys('logs'), keys('witnesses'), file.witnesses_required),
-  };
+  const held = pins(keys('logs'), keys('witnesses'), file.witnesses_required);
+  const { servers, origins, verifiers, verifiers_required } = file;
+  if (new Set(verifiers).size < verifiers.length) {
+    throw new Refusal('bad_verifiers', '/verifiers', "a verifier's key occurs twice");
+  }
+  if (verifiers_required > verifiers.length) {
+    throw new Refusal('bad_verifiers', '/verifiers_required', 'more than there are verifiers');
+  }
+  return { servers, origins, pins: held, verifiers, verifiers_required };
 }
 
 /**
@@ -76,6 +93,10 @@ export async function verify(bytes, trust) {
  * @param {Report} report
  */
 async function run(bytes, trust, report) {
+  if (bytes[0] === 0x50 && bytes[1] === 0x4b) {
+    report.kind = 'evidence';
+    return evidence(bytes, trust, report);
+  }
   const header = exportHeader(bytes);
   if (header) {
     report.kind = isMandate(header.value) ? 'mandate_log' : 'ledger_export';
@@ -89,6 +110,10 @@ async function run(bytes, trust, report) {
     return checkCheckpoint(bytes, trust, report.facts);
   }
   const value = strict(bytes);
+  if (value instanceof Map && value.get('type') === BASIS) {
+    report.kind = 'basis';
+    return checkBasis(value, trust, report);
+  }
   if (value instanceof Map && value.get('type') === BUNDLE) {
     report.kind = 'room_bundle';
     return checkBundle(value, trust, report.facts);
@@ -98,7 +123,25 @@ async function run(bytes, trust, report) {
     return checkBriefProof(value, trust, report.facts);
   }
   if (value instanceof Map && value.get('type') === MANDATE) return checkProof(value, trust, report);
+  if (value instanceof Map && value.get('type') === JOB) return checkJob(value, report);
   throw new Refusal('unknown_kind', '/type', 'no proof this verifier knows', 'unusable');
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {Trust | undefined} trust
+ * @param {Report} report
+ */
+async function evidence(bytes, trust, report) {
+  if (!trust?.evidence) {
+    throw new Refusal('trust_missing', '', 'evidence is checked with a trust file that names logs and algs', 'unusable');
+  }
+  const { integrity, failed, checks, facts } = await checkEvidence(bytes, trust.evidence);
+  Object.assign(report, { integrity, checks });
+  Object.assign(report.facts, facts);
+  if (!failed) return;
+  report.first_failure = failed.check;
+  throw new Refusal(failed.code ?? '', failed.place ?? '', failed.why ?? '');
 }
 
 /**

@@ -24,6 +24,7 @@ import {
 import { receiptOf } from './mandate-receipt.js';
 import { eventOf } from './mandate-shapes.js';
 import { GRACE, bondOf, emptyState, fold, holderOf, outputOf, owedOn, snapshotOf } from './mandate-state.js';
+import { isBacked } from './mandate-verifiers.js';
 import { canonical, hashOf } from './pxp-state.js';
 import { Refusal } from './refusal.js';
 import { digest, hex } from './sha256.js';
@@ -56,6 +57,8 @@ export class Replay {
     this.decided = new Map();
     /** @type {Set<string>} */
     this.briefs = new Set();
+    /** @type {{seq: number, keys: string[]}[]} who signed for each report that was judged by, at its judgement's entry */
+    this.reports = [];
     /** @type {Release[]} */
     this.releases = [];
     /** @type {{digest: string, settlement: any}[]} */
@@ -147,6 +150,8 @@ export class Replay {
           'bad_verification',
         );
       }
+      case 'CREVerificationCompleted':
+        return hold(await isBacked(payload.evidence), 'bad_statement');
       case 'ActionDenied':
         return this.denied(event);
       case 'BondRequired':
@@ -297,6 +302,7 @@ export class Replay {
     if (payload.evaluation.outcome === 'NEEDS_VERIFICATION') return;
     const { judged } = this.last;
     const report = judged.report;
+    if (report) this.reports.push({ seq, keys: evidence.statements.map((/** @type {any} */ signed) => signed.key) });
     this.decided.set(judged.evaluation.action_hash ?? undefined, {
       seq,
       evaluation: judged.evaluation,
@@ -368,6 +374,11 @@ export class Replay {
     const told = payload.state.history.length > 0 ? payload.state : { ...payload.state, history: undefined };
     hold(alike(told, snapshotOf(state, told, now, action?.hash)), 'bad_snapshot');
     const judged = await judge(state.mandate, action, signature, payload.state, this.evidence, now);
+    if (judged.report?.doc.facts.exists) {
+      const number = action?.doc.reference?.invoice_number ?? null;
+      const same = (/** @type {any} */ { statement }) => statement.doc.invoice_number === number;
+      hold(this.evidence.statements.every(same), 'bad_statement');
+    }
     const recorded = write(raw.get('evaluation'));
     if (canonical(judged.evaluation) !== recorded) {
       this.overruled(judged, payload, now);

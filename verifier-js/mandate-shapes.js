@@ -70,7 +70,7 @@ const present = (item) => ({ ...item, optional: true, absent: () => undefined })
  * A member that its writer always writes and that may be null.
  * @param {any} item
  */
-const nullable = (item) => ({
+export const nullable = (item) => ({
   read: (/** @type {any} */ value, place = '', exact = false) =>
     value === null ? null : item.read(value, place, exact),
   absent(/** @type {boolean} */ exact) {
@@ -479,6 +479,27 @@ const evidence = kinds({
 });
 const signed = object({ evidence, key: publicKeyOf, nonce: texts(16, 64), statement: digestText });
 const logHead = object({ hash: digestText, seq: natural });
+const signedStatement = object({
+  key: keyText,
+  signature: hexOf(64),
+  statement: hashed(
+    object({
+      invoice_number: nullable(texts(0, 64)),
+      observed_at_ms: millis,
+      report_hash: digestText,
+      schema: words('verification-statement/v0.1'),
+      verifier: id,
+    }),
+  ),
+});
+/** A report, and what signs for it. */
+export const reported = object({
+  block_time_ms: millis,
+  dissent: many(object({ report: raw, signed: signedStatement })),
+  report: raw,
+  report_hash: digestText,
+  statements: many(signedStatement),
+});
 const shownLimits = object({
   autonomous_limit: units,
   daily_cap: units,
@@ -517,7 +538,7 @@ const FACTS = {
   }),
   CREVerificationStarted: object({ invoice_id: texts(1, 64) }),
   CREVerificationCompleted: object({
-    evidence: object({ block_time_ms: millis, report: raw, report_hash: digestText }),
+    evidence: reported,
     sepolia_tx: nullable(registryTx),
   }),
   ActionDenied: object({ layer: words('engine', 'cre'), reason }),
@@ -660,3 +681,32 @@ export const proofOf = (header) =>
     transaction: present(text),
     type: text,
   });
+
+/** A Masumi job's file. */
+export const jobFile = object({
+  blockchain_identifier: texts(1, 8000),
+  identifier_from_purchaser: texts(1, 250),
+  input_data: raw,
+  input_hash: digestText,
+  result: text,
+  result_hash: digestText,
+  result_hash_raw: digestText,
+  type: text,
+});
+
+/** What such a job delivers. */
+export const delivered = object({
+  authorization: nullable(record),
+  brief: raw,
+  checks: array(row),
+  decision: outcome,
+  decision_hash: digestText,
+  escalation: raw,
+  evaluation,
+  interpreted_action: raw,
+  notice: present(text),
+  reason: nullable(reason),
+  receipt: object({ receipt: hashed(receipt), receipt_hash: digestText, receipt_id: text }),
+  summary: text,
+  verification: raw,
+});

@@ -62,6 +62,7 @@ export async function checkProof(value, trust, report) {
   if (receipt) checkReceipt(receipt, replay);
   if (run) await checkRun(run, replay);
   if (transaction !== undefined) checkTransaction(transaction, receipt, replay);
+  verified(replay, trust);
   claimFacts(proof, replay, report.facts);
   await checkHead(header.stream, header.head, header.key, trust);
   await checkLog(header.log, header.stream, header.head, header.key, trust, report.facts);
@@ -86,8 +87,9 @@ function exactly(form, value) {
  * The lines of a mandate's export, after its header.
  * @param {any} header
  * @param {AsyncIterable<{seq: number, hash: string, body: Uint8Array}> | Iterable<{seq: number, hash: string, body: Uint8Array}>} lines
+ * @param {import('./index.js').Trust | undefined} trust
  */
-export async function checkLines(header, lines) {
+export async function checkLines(header, lines, trust) {
   const replay = new Replay();
   let head = { seq: 0, hash: '0'.repeat(64) };
   for await (const { seq, hash, body } of lines) {
@@ -96,7 +98,20 @@ export async function checkLines(header, lines) {
   }
   ends(header, head);
   named(header, replay);
+  verified(replay, trust);
   return replay;
+}
+
+/**
+ * Every report that something was judged by is signed for by as many of the known verifiers as are demanded.
+ * @param {Replay} replay
+ * @param {import('./index.js').Trust | undefined} trust
+ */
+function verified({ reports }, trust) {
+  if (!trust) return;
+  const known = (/** @type {string} */ key) => trust.verifiers.includes(key);
+  const few = reports.find(({ keys }) => keys.filter(known).length < trust.verifiers_required);
+  if (few) throw new Refusal('verifiers_missing', `entry ${few.seq}`, 'too few of the verifiers in the trust file signed for its report');
 }
 
 /**

@@ -25,6 +25,12 @@ const FACTS = {
   transaction: 'The transaction in this file',
   run: 'Run',
   brief: 'Hash of the brief',
+  origin: 'Name of the log',
+  size: 'Records in the log at the time',
+  root: 'Root of the log',
+  payment: 'The payment it names',
+  input_hash: 'Hash of what was asked (MIP-004)',
+  result_hash: 'Hash of what was delivered (MIP-004)',
 };
 
 const place = document.querySelector('[data-verdict]');
@@ -99,7 +105,7 @@ function show(report, name) {
   const facts = document.createElement('dl');
   facts.className = 'items';
   /** @type {[string, string | null | undefined][]} */
-  const lines = [['What it is', kind(report.kind)], ['Why', report.code], ['Where', report.place || undefined], ['In detail', report.detail]];
+  const lines = [['What it is', kind(report.kind)], ['Why', report.code], ['Where', report.place || undefined], ['In detail', report.detail], ['Integrity', report.integrity], ['The check that failed first', report.first_failure]];
   for (const [label, value] of lines) if (value) facts.append(line(label, value));
   for (const [name, value] of Object.entries(report.facts)) facts.append(line(FACTS[name] ?? name.replace(/_/g, ' '), value));
   box.append(facts);
@@ -121,6 +127,8 @@ function kind(name) {
   if (name === 'mandate_log') return 'Everything done under a mandate';
   if (name === 'run_log') return 'A run of an agent under a mandate';
   if (name === 'receipt') return 'A receipt of a mandate, with the log it comes from';
+  if (name === 'evidence') return 'Evidence of what an agent did';
+  if (name === 'masumi_job') return 'A job sold through Masumi: compare both hashes with those of its payment on chain';
   if (name === 'mandate_brief') return 'A brief that an approver was shown';
   if (name.includes('bundle')) return 'A room, from its first entry to its last';
   if (name.includes('brief')) return 'A brief';

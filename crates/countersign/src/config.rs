@@ -168,7 +168,7 @@ fn figment(file: Option<&Path>, listen: Option<&str>) -> Result<Figment, Failure
 }
 
 /// Each fault with the key and the file or variable that set it.
-fn explain(errors: figment::Error) -> String {
+pub fn explain(errors: figment::Error) -> String {
     let lines: Vec<String> = errors
         .into_iter()
         .map(|error| {

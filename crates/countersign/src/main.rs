@@ -40,7 +40,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Verify(arguments) => return commands::verify::run(&arguments),
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
-        Command::Mandate(command) => commands::mandate::run(&command)?,
+        Command::Mandate(command) => wait(commands::mandate::run(&command))?,
+        Command::Evidence(command) => commands::evidence::run(&command)?,
         Command::Keys(command) => commands::keys::run(&command)?,
         Command::Completions { shell } => commands::shell::completions(shell)?,
         Command::Man { folder } => commands::shell::man(&folder)?,
@@ -53,6 +54,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Backup(arguments) => wait(commands::keep::backup(&arguments))?,
         Command::Restore(arguments) => wait(commands::keep::restore(&arguments))?,
         Command::Witness(arguments) => wait(commands::witness::run(arguments))?,
+        Command::Verifier(arguments) => wait(commands::verifier::run(arguments))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -432,7 +432,7 @@ pub fn signature_form(mandate: &Mandate, action: &HashedAction, signature: &str)
 }
 
 /// The money that an asset stands for in an invoice. An asset not listed never verifies.
-fn fiat(asset: &AssetSymbol) -> Option<&'static str> {
+pub(crate) fn fiat(asset: &AssetSymbol) -> Option<&'static str> {
     match asset.as_str() {
         "USDM" => Some("usd"),
         _ => None,

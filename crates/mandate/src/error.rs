@@ -72,6 +72,12 @@ pub enum Refusal {
     ReservationEnding,
     #[error("it must be looked up whether {digest} was used")]
     ReservationUnclear { digest: AuthorizationDigest },
+    // Verifiers.
+    #[error("the verifiers' panel is refused: {0}")]
+    Panel(&'static str),
+    #[error("a verifier's answer is of no use: {0}")]
+    Statement(&'static str),
+
     #[error("at most {max} unpaid escalations at a time")]
     TooManyPriced { max: usize },
 
@@ -111,6 +117,8 @@ impl Refusal {
             Self::SettledOtherwise => ("settled_otherwise", Who::Conflict),
             Self::ReservationEnding => ("reservation_ending", Who::Limit),
             Self::ReservationUnclear { .. } => ("reservation_unclear", Who::Unavailable),
+            Self::Panel(_) => ("bad_panel", Who::Caller),
+            Self::Statement(_) => ("bad_statement", Who::Unavailable),
             Self::TooManyPriced { .. } => ("too_many_priced", Who::Limit),
             Self::Bug(_) => ("internal", Who::Bug),
         }

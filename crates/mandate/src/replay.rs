@@ -16,7 +16,7 @@ use crate::receipt::{Entries, Parts, Receipt, Settlement};
 use crate::report::Verified;
 use crate::snapshot::Snapshot;
 use crate::state::State;
-use crate::text::{Text, TxHash};
+use crate::text::{Ed25519Key, Text, TxHash};
 use crate::time::Millis;
 use crate::{Hashed, Mandate, evolve, log};
 use canon::Digest;
@@ -42,6 +42,8 @@ pub struct Replay {
     proposals: BTreeMap<Digest, Proposed>,
     decided: BTreeMap<Option<Digest>, Decided>,
     briefs: BTreeSet<Digest>,
+    /// Who signed for each report that was judged by, at its judgement's entry.
+    reports: Vec<(u64, Vec<Ed25519Key>)>,
     built: Vec<Release>,
     /// Confirmed releases, in the order they were confirmed.
     settled: Vec<(AuthorizationDigest, Settlement)>,
@@ -146,6 +148,11 @@ impl Replay {
         self.briefs.contains(brief)
     }
 
+    /// The entries whose judgement rests on a report, and the keys that signed for it.
+    pub fn reports(&self) -> impl Iterator<Item = (u64, &[Ed25519Key])> {
+        self.reports.iter().map(|(seq, keys)| (*seq, keys.as_slice()))
+    }
+
     pub fn release(&self, tx_hash: &TxHash) -> Option<&Release> {
         self.built.iter().find(|built| built.tx_hash == *tx_hash)
     }
@@ -178,7 +185,9 @@ impl Replay {
             Fact::AuthorityEvaluationStarted {} => Ok(()),
             Fact::AuthorityEvaluated(data) => self.evaluated(event, data, now),
             Fact::CREVerificationStarted { invoice_id } => self.verifying(event, invoice_id),
-            Fact::CREVerificationCompleted(_) => Ok(()),
+            Fact::CREVerificationCompleted(completed) => {
+                hold(completed.evidence.is_sound(), "bad_statement")
+            }
             Fact::ActionDenied { layer, reason } => self.denied(event, *layer, *reason),
             Fact::BondRequired { approval_id, price } => self.priced(event, approval_id, price, now),
             Fact::BondLocked(locked) => self.locked(locked),
@@ -263,6 +272,10 @@ impl Replay {
             return;
         }
         let report = last.judged.report.as_ref();
+        if let Some(completed) = evidence.as_ref().filter(|_| report.is_some()) {
+            let keys = completed.evidence.statements.iter().map(|signed| signed.key).collect();
+            self.reports.push((seq, keys));
+        }
         let verification = report.map(|report| {
             (report.hash(), report.result, evidence.and_then(|completed| completed.sepolia_tx))
         });

@@ -1,6 +1,7 @@
 //! What every request meets first: is it meant for this server, and does it come too often. Nothing of the body is read
 //! before these have passed.
 
+use crate::cors;
 use crate::limits::{bucket, client};
 use crate::parking::Parked;
 use crate::problem::spelled;
@@ -84,7 +85,8 @@ pub async fn enter(State(app): State<App>, mut request: Request, next: Next) -> 
     let names = app.names();
     // Profile v0 answers pages of every origin: nothing there rests on a cookie.
     let is_open = app.config().v0 && request.uri().path().starts_with("/v0/");
-    let is_ours = is_open || names.origin_is_ours(request.headers());
+    let open = cors::opened(names, &request);
+    let is_ours = is_open || open.is_some() || names.origin_is_ours(request.headers());
     if !names.host_is_ours(request.uri(), request.headers()) || !is_ours {
         let error = Error::Forbidden {
             code: "foreign_origin",
@@ -102,7 +104,13 @@ pub async fn enter(State(app): State<App>, mut request: Request, next: Next) -> 
     if let Err(error) = app.buckets().address.take(&bucket(address)) {
         return error.into_response();
     }
-    next.run(request).await
+    let Some(open) = open else { return next.run(request).await };
+    if cors::is_preflight(request.method(), request.headers()) {
+        return cors::preflight(&open);
+    }
+    let mut response = next.run(request).await;
+    cors::mark(&open, &mut response);
+    response
 }
 
 /// The same strict headers on every response; a handler that set one of its own keeps it.

@@ -8,6 +8,7 @@ mod answers;
 mod app;
 mod caller;
 pub mod config;
+mod cors;
 mod doors;
 mod ended;
 mod error;

@@ -32,7 +32,7 @@ pub(crate) fn check(
     report.fact("entries", head.n);
     report.fact("head", head.hash);
     if header.stream.kind() == mandate::KIND {
-        mandate::lines(&header, reader, report)?;
+        mandate::lines(&header, reader, trust, report)?;
         log::head(&header.stream, head, &header.key, trust)?;
         return log::check(header.log.as_ref(), &header.stream, head, &header.key, trust, report);
     }

@@ -36,6 +36,7 @@ pub(crate) fn check(
     report.fact("head", header.head.hash);
     let replay = proof.check().map_err(refused)?;
     proof.check_claim(&replay).map_err(refused)?;
+    verified(&replay, trust)?;
     facts(&replay, report);
     claimed(&proof, report);
     log::head(&header.stream, &header.head, &header.key, trust)?;
@@ -43,7 +44,12 @@ pub(crate) fn check(
 }
 
 /// The lines of a mandate's export, after its header.
-pub(crate) fn lines(header: &Header, reader: &mut impl BufRead, report: &mut Report) -> Check {
+pub(crate) fn lines(
+    header: &Header,
+    reader: &mut impl BufRead,
+    trust: Option<&Trust>,
+    report: &mut Report,
+) -> Check {
     let mut replay = Replay::default();
     let mut head = Head::EMPTY;
     let mut line = Vec::new();
@@ -62,8 +68,22 @@ pub(crate) fn lines(header: &Header, reader: &mut impl BufRead, report: &mut Rep
     }
     proofs::ends(header, head).map_err(refused)?;
     proofs::named(header, &replay).map_err(refused)?;
+    verified(&replay, trust)?;
     facts(&replay, report);
     Ok(())
+}
+
+/// Every report that something was judged by is signed for by as many of the known verifiers as are demanded.
+fn verified(replay: &Replay, trust: Option<&Trust>) -> Check {
+    let Some(trust) = trust else { return Ok(()) };
+    match replay.reports().find(|(_, keys)| !trust.verified_by(keys)) {
+        None => Ok(()),
+        Some((seq, _)) => Err(Stop::refused(
+            "verifiers_missing",
+            format_args!("entry {seq}"),
+            "too few of the verifiers in the trust file signed for its report",
+        )),
+    }
 }
 
 fn kind(value: &canon::Value<'_>) -> Kind {

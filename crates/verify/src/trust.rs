@@ -1,19 +1,26 @@
 use keys::PublicKey;
 use ledger::note::{Pins, VerifierKey};
 use ledger::{Coded, Who};
+use mandate::text::Ed25519Key;
 use serde::Deserialize;
 
 /// The keys a verifier already has.
 ///
-/// As a file: `{"servers":[JWK], "logs":[vkey], "witnesses":[vkey], "witnesses_required":n, "origins":[origin]}`, strict
-/// JSON, every member optional, no other.
+/// As a file: `{"servers":[JWK], "logs":[vkey], "witnesses":[vkey], "witnesses_required":n, "origins":[origin],
+/// "verifiers":["ed25519:…"], "verifiers_required":n}`, strict JSON, every member optional, no other. Or the trust file of
+/// evidence, which has `algs`: [`pcm::Trust`].
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
     /// Servers whose heads are believed. Empty: none is.
     pub(crate) servers: Vec<PublicKey>,
     /// Where passkeys may have signed. Empty: wherever the record itself says.
     pub(crate) origins: Vec<String>,
+    /// Who may have signed for the facts that a mandate's judgements rest on.
+    verifiers: Vec<Ed25519Key>,
+    verifiers_required: usize,
     pub(crate) pins: Pins,
+    /// For evidence.
+    pub(crate) evidence: Option<pcm::Trust>,
     logs: usize,
     witnesses_required: usize,
 }
@@ -29,11 +36,15 @@ pub struct TrustError {
 
 impl Trust {
     pub fn parse(bytes: &[u8]) -> Result<Self, TrustError> {
-        let wire: Wire = canon::from_slice(bytes).map_err(|error| TrustError {
-            code: error.code.as_str(),
-            place: error.place,
-            detail: error.detail,
-        })?;
+        let value = canon::parse(bytes).map_err(json_error)?;
+        if pcm::Trust::is(&value) {
+            return pcm::Trust::read(&value).map(Self::of_evidence).map_err(|error| TrustError {
+                code: error.code(),
+                place: error.place().unwrap_or_default(),
+                detail: error.to_string(),
+            });
+        }
+        let wire: Wire = canon::from_value(value).map_err(json_error)?;
         let keys = |keys: &[String], list: &str| {
             keys.iter()
                 .enumerate()
@@ -46,13 +57,49 @@ impl Trust {
         let witnesses = keys(&wire.witnesses, "witnesses")?;
         let pins = Pins::new(logs, witnesses, wire.witnesses_required)
             .map_err(|error| ledger_error(&error, String::new()))?;
+        let mut distinct = wire.verifiers.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let refused = |place: &str, detail: &str| TrustError {
+            code: "bad_verifiers",
+            place: place.to_owned(),
+            detail: detail.to_owned(),
+        };
+        if distinct.len() != wire.verifiers.len() {
+            return Err(refused("/verifiers", "a verifier's key occurs twice"));
+        }
+        if wire.verifiers_required > distinct.len() {
+            return Err(refused("/verifiers_required", "more than there are verifiers"));
+        }
         Ok(Self {
             servers: wire.servers,
             origins: wire.origins,
+            verifiers: wire.verifiers,
+            verifiers_required: wire.verifiers_required,
             pins,
+            evidence: None,
             logs: wire.logs.len(),
             witnesses_required: wire.witnesses_required,
         })
+    }
+
+    /// No server is known by it, so it says nothing of rooms and mandates.
+    fn of_evidence(evidence: pcm::Trust) -> Self {
+        Self {
+            servers: Vec::new(),
+            origins: Vec::new(),
+            verifiers: Vec::new(),
+            verifiers_required: 0,
+            pins: evidence.pins().clone(),
+            logs: evidence.origins().count(),
+            witnesses_required: evidence.required(),
+            evidence: Some(evidence),
+        }
+    }
+
+    /// Whether enough of the verifiers are among these keys, which are distinct.
+    pub(crate) fn verified_by(&self, keys: &[Ed25519Key]) -> bool {
+        keys.iter().filter(|key| self.verifiers.contains(key)).count() >= self.verifiers_required
     }
 
     /// Whether a proof without a place in a known log is refused: where a log's key is pinned or witnesses are required.
@@ -86,6 +133,14 @@ struct Wire {
     witnesses_required: usize,
     #[serde(default)]
     origins: Vec<String>,
+    #[serde(default)]
+    verifiers: Vec<Ed25519Key>,
+    #[serde(default)]
+    verifiers_required: usize,
+}
+
+fn json_error(error: canon::Error) -> TrustError {
+    TrustError { code: error.code.as_str(), place: error.place, detail: error.detail }
 }
 
 fn ledger_error(error: &ledger::Error, place: String) -> TrustError {

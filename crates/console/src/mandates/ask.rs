@@ -11,6 +11,9 @@ use axum::response::Response;
 use mandate::log::DeclineReason;
 use mandate::price::BondStatus;
 use mandate::state::{ApprovalStatus, AuthorizationStatus};
+use mandate::statement::Attested;
+use mandate::text::Text;
+use server::mandates::Verified;
 use server::mandates::desk::{Asked, ToSign};
 
 #[derive(Template)]
@@ -25,12 +28,18 @@ struct Ask {
     open: bool,
     signed: usize,
     required: usize,
+    /// Each approver's role and key, and whether they have signed; where several must.
+    people: Vec<(String, String, bool)>,
     asked: String,
     /// The keys that may decide.
     keys: String,
     run: String,
     to_sign: Option<ToSign>,
     action: String,
+    /// The verifiers who signed for the report.
+    verifiers: String,
+    /// Each who read something else, and what.
+    dissent: Vec<(String, String)>,
 }
 
 /// Where it stands, in words.
@@ -66,6 +75,16 @@ pub(crate) async fn page(
     Ok(shown_page(&Ask {
         state: state(&asked),
         open: approval.status == ApprovalStatus::Pending,
+        people: asked
+            .mandate
+            .approvers
+            .iter()
+            .filter(|_| asked.mandate.required() > 1)
+            .map(|one| {
+                let key = one.cardano_key_hash;
+                (shown(one.role.as_str()), key.to_string(), approval.signers.contains(&key))
+            })
+            .collect(),
         signed: approval.signers.len(),
         required: asked.mandate.required(),
         asked: approval.requested_at.map(|at| when(at.timestamp())).unwrap_or_default(),
@@ -73,11 +92,29 @@ pub(crate) async fn page(
         run: approval.run.to_string(),
         to_sign: asked.to_sign.clone(),
         action: format!("/approvals/{mandate}/{id}"),
+        verifiers: asked.verification.as_ref().map(verifiers).unwrap_or_default(),
+        dissent: asked.verification.iter().flat_map(|verified| &verified.dissent).map(other).collect(),
         shell: shell(&visitor, &format!("{} to {}?", brief.amount.display, brief.counterparty)).await?,
         brief,
         mandate,
         id,
     }))
+}
+
+fn verifiers(verified: &Verified) -> String {
+    let names = verified.statements.iter().map(|signed| signed.statement.verifier.to_string());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A verifier's name, and what it read instead.
+fn other(attested: &Attested) -> (String, String) {
+    let name = attested.signed.statement.verifier.to_string();
+    let said = mandate::Report::read(attested.report.as_bytes()).map(|report| {
+        let status = report.status.as_ref().map_or("none", Text::as_str).to_owned();
+        let reason = report.reason.map_or("every fact holds", super::brief::reason);
+        format!("{reason} (status {})", shown(&status))
+    });
+    (name, said.unwrap_or_else(|_| "nothing that can be read".to_owned()))
 }
 
 pub(crate) fn state(asked: &Asked) -> State {

@@ -5,6 +5,7 @@ use crate::house::{log_key_file, log_origin, ring_folder};
 use env::Source;
 use keys::{Jwk, PublicKey, Ring, Signer, SoftwareSigner};
 use ledger::note::{KeyType, VerifierKey};
+use mandate::text::Ed25519Key;
 use serde::Serialize;
 use std::path::Path;
 
@@ -37,6 +38,7 @@ pub fn trust<'a>(config: &Config, servers: impl Iterator<Item = &'a PublicKey>) 
         logs: vec![vkey(config)?],
         witnesses: config.log.witnesses.iter().map(|witness| witness.key.clone()).collect(),
         origins: config.server.page_origins(),
+        verifiers: config.mandates.iter().flat_map(|own| &own.verifiers).map(|peer| peer.key).collect(),
     };
     serde_json::to_string_pretty(&trust).map_err(Failure::unusable_by)
 }
@@ -50,6 +52,9 @@ struct TrustFile {
     witnesses: Vec<String>,
     /// Where this house's passkeys sign.
     origins: Vec<String>,
+    /// Who signs for the facts of invoices; how many are demanded is theirs to say, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    verifiers: Vec<Ed25519Key>,
 }
 
 fn vkey(config: &Config) -> Result<String, Failure> {

@@ -2,12 +2,15 @@
 
 pub mod canon;
 pub mod doctor;
+pub mod evidence;
 pub mod keep;
 pub mod keys;
 pub mod mandate;
+pub mod principal;
 pub mod room;
 pub mod serve;
 pub mod shell;
+pub mod verifier;
 pub mod verify;
 pub mod witness;
 

@@ -1,25 +1,53 @@
 use super::Failure;
 use crate::cli::Verify;
+use pcm::bundle::Status;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use verify::{Report, Trust, Verdict};
+use verify::{Crew, Evidence, Report, Trust, Verdict};
 
 pub fn run(arguments: &Verify) -> Result<ExitCode, Failure> {
     let trust = match &arguments.trust {
         Some(path) => Some(Trust::parse(&super::read_input(path)?).map_err(Failure::unusable_by)?),
         None => None,
     };
-    let report = verify::verify_reader(reader(&arguments.file)?, trust.as_ref());
+    let further: Vec<&Path> =
+        [&arguments.log, &arguments.tx].into_iter().flatten().map(PathBuf::as_path).collect();
+    let report = if further.is_empty() {
+        verify::verify_with(reader(&arguments.file)?, trust.as_ref(), &Threads)
+    } else {
+        let parts = std::iter::once(arguments.file.as_path()).chain(further).map(super::read_input);
+        let proof = verify::join(&parts.collect::<Result<Vec<_>, _>>()?);
+        verify::verify(&proof.ok_or_else(|| Failure::unusable(NO_PARTS))?, trust.as_ref())
+    };
     if arguments.json {
         let text = serde_json::to_string_pretty(&report).map_err(Failure::unusable_by)?;
         println!("{text}");
     } else {
         print!("{}", shown(&report));
     }
-    Ok(ExitCode::from(report.verdict.exit_code()))
+    let warned = report.evidence.as_ref().is_some_and(Evidence::warned);
+    match report.verdict {
+        Verdict::Valid if warned && arguments.strict => Ok(ExitCode::from(WARNED)),
+        verdict => Ok(ExitCode::from(verdict.exit_code())),
+    }
 }
+
+/// What holds, with warnings, under `--strict` (D9).
+const WARNED: u8 = 3;
+
+/// As many threads as there are processors.
+struct Threads;
+
+impl Crew for Threads {
+    fn run(&self, work: &(dyn Fn() + Sync)) {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| (0..count).for_each(|_| drop(scope.spawn(work))));
+    }
+}
+
+const NO_PARTS: &str = "these files are no receipt or run, log and transaction of a mandate";
 
 /// The report as a person reads it: verdict first, then why and where, then what was found.
 pub fn shown(report: &Report) -> String {
@@ -36,6 +64,18 @@ pub fn shown(report: &Report) -> String {
     }
     if let Some(detail) = &report.detail {
         lines.push(format!("  {detail}"));
+    }
+    for check in report.evidence.iter().flat_map(|evidence| &evidence.checks) {
+        let status = match check.status {
+            Status::Pass => "pass",
+            Status::Warn => "warn",
+            Status::Fail => "FAIL",
+        };
+        lines.push(format!("  [{status}] {}: {}", check.check, check.detail));
+    }
+    if let Some(evidence) = &report.evidence {
+        lines.push(format!("  Integrity: {}.", evidence.integrity));
+        lines.push(format!("  Assurance: {}.", evidence.assurance));
     }
     for (name, value) in &report.facts {
         lines.push(format!("  {name}: {value}"));

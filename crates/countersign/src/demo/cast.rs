@@ -1,5 +1,6 @@
 //! Who takes part in the demo of a mandate, and the embedded ledger they stand on. All keys are made here and forgotten.
 
+use super::billing::Billing;
 use crate::commands::Failure;
 use chain::{Anchor, Asset, Built, LedgerChain, Treasury, Value, Wallet};
 use env::Source;
@@ -23,14 +24,14 @@ pub struct Cast {
     pub approver: Person,
     pub agent: Person,
     pub engine: Person,
-    pub verifier: Person,
+    pub billing: Billing,
     pub vendor: Address,
     pub treasury: Arc<Treasury>,
     pub wallet: Wallet,
 }
 
 impl Person {
-    fn new() -> Result<Self, Failure> {
+    pub fn new() -> Result<Self, Failure> {
         let signer = SoftwareSigner::generate(Algorithm::Ed25519, &mut env::System.env());
         Ok(Self(Arc::new(signer.map_err(Failure::unusable_by)?)))
     }
@@ -58,8 +59,8 @@ impl Person {
 }
 
 impl Cast {
-    /// Everybody, and a ledger in the folder with some money on it.
-    pub fn assemble(folder: &Path) -> Result<Self, Failure> {
+    /// Everybody, a ledger in the folder with some money on it, and the vendor's billing with its verifiers.
+    pub async fn assemble(folder: &Path) -> Result<Self, Failure> {
         let source: Arc<dyn Source> = Arc::new(env::System);
         let ledger = LedgerChain::open(Some(&folder.join("chain.db")), Arc::clone(&source), NETWORK);
         let ledger = Arc::new(ledger.map_err(Failure::unusable_by)?);
@@ -84,7 +85,7 @@ impl Cast {
             approver: Person::new()?,
             agent,
             engine: Person::new()?,
-            verifier: Person::new()?,
+            billing: Billing::open().await?,
             vendor,
             treasury,
             wallet,

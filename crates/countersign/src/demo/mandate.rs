@@ -2,6 +2,7 @@
 //! each receipt checked by the offline verifier.
 
 use super::cast::{Cast, NETWORK};
+use super::market::Market;
 use super::{short, step, text};
 use crate::commands::{Failure, verify as verdict};
 use base64::Engine;
@@ -15,13 +16,12 @@ use mandate::price::{BondAsset, DEFAULT_BOND, DEFAULT_HELD_MS, Price, Tariff};
 use mandate::{HashedAction, Vault};
 use serde_json::{Value, json};
 use server::App;
-use server::mandates::{CallerKey, Kind, Reports, SIGNATURE_TAG, Setup, report_bytes, signature_profile};
+use server::mandates::{CallerKey, Kind, SIGNATURE_TAG, Setup, signature_profile};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What the server's mandates stand on, for these people; and the agent's bearer key.
-pub fn setup(cast: &Cast) -> Result<(Setup, String), Failure> {
+pub fn setup(cast: &Cast, market: &Market) -> Result<(Setup, String), Failure> {
     let secret = env::Source::env(&env::System).secret();
     let agent = CallerKey {
         name: "agent".to_owned(),
@@ -34,15 +34,10 @@ pub fn setup(cast: &Cast) -> Result<(Setup, String), Failure> {
         policy_id: None,
         symbol: "ADA".parse().map_err(Failure::unusable_by)?,
     };
-    let verifier = Reports::new(
-        vec![keys::Signer::public(cast.verifier.0.as_ref())],
-        Arc::new(env::System),
-        Duration::from_secs(10),
-    );
     let setup = Setup {
         engine: cast.engine.0.clone(),
         rail: cast.treasury.clone(),
-        verifier: Arc::new(verifier),
+        verifier: cast.billing.quorum.clone(),
         tariff: Tariff {
             amount: DEFAULT_BOND.try_into().map_err(Failure::unusable_by)?,
             asset,
@@ -52,8 +47,10 @@ pub fn setup(cast: &Cast) -> Result<(Setup, String), Failure> {
         sink: cast.treasury.sink().as_str().parse().map_err(Failure::unusable_by)?,
         callers: vec![agent],
         approvers: Vec::new(),
+        principals: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
+        masumi: Some(market.selling()?),
     };
     Ok((setup, secret))
 }
@@ -80,7 +77,7 @@ impl<'a> Story<'a> {
     }
 
     /// Plays it; a line for each step. Every receipt is kept in the folder.
-    pub async fn play(&self, folder: &Path, trust: &verify::Trust) -> Result<(), Failure> {
+    pub async fn play(&self, market: &Market, folder: &Path, trust: &verify::Trust) -> Result<(), Failure> {
         step("mandate", "M-001 is anchored on an embedded Cardano ledger; its vault holds 150 USDM");
         step("limits", "alone 10 USDM, with the CFO 25, 50 a day, never below 100; 3 interruptions a day");
 
@@ -131,12 +128,13 @@ impl<'a> Story<'a> {
         let reason = denied.pointer("/evaluation/reason").and_then(Value::as_str).unwrap_or_default();
         step("deny", &format!("{reason}: three people were asked today, so nobody is paged"));
         self.prove(&denied, "denied", folder, trust).await?;
+        self.sell(market, "A-INV-0006", 5_000_000, folder).await?;
         self.totals().await
     }
 
-    /// A proposal whose invoice the verifier has read.
+    /// A proposal to pay an invoice that is there.
     async fn propose(&self, id: &str, amount: u64) -> Result<Value, Failure> {
-        self.verified(id, amount).await?;
+        self.invoiced(id, amount);
         match self.check(id, amount, None).await? {
             (StatusCode::OK, answer) => Ok(answer),
             (status, answer) => Err(unexpected(status, &answer)),
@@ -145,7 +143,7 @@ impl<'a> Story<'a> {
 
     /// A proposal that is beyond the agent's limit: priced, its bond locked, sent again.
     async fn ask(&self, id: &str, amount: u64) -> Result<Value, Failure> {
-        self.verified(id, amount).await?;
+        self.invoiced(id, amount);
         let (status, required) = self.check(id, amount, None).await?;
         if status != StatusCode::PAYMENT_REQUIRED {
             return Err(unexpected(status, &required));
@@ -178,17 +176,27 @@ impl<'a> Story<'a> {
         amount: u64,
         payment: Option<&Value>,
     ) -> Result<(StatusCode, Value), Failure> {
-        let action = self.action(id, amount);
-        let read = HashedAction::read(action.to_string().as_bytes()).map_err(Failure::unusable_by)?;
-        let signature = self.cast.agent.sign(&mandate::signing_bytes(&read.hash()))?;
-        let signature = mandate::text::Hex::from_bytes(*signature.as_bytes()).to_string();
-        let body = json!({ "mandate_id": "M-001", "execute": true,
-            "proposal": { "action": action, "agent_signature": signature } });
+        let body = json!({ "mandate_id": "M-001", "execute": true, "proposal": self.proposal(id, amount)? });
         let mut headers = vec![("authorization", format!("Bearer {}", self.secret))];
         if let Some(payment) = payment {
             headers.push(("payment-signature", STANDARD.encode(payment.to_string())));
         }
         self.send(Method::POST, "/v1/authority/check", Some(&body), &headers).await
+    }
+
+    /// An action as its agent signs it.
+    fn proposal(&self, id: &str, amount: u64) -> Result<Value, Failure> {
+        let action = self.action(id, amount);
+        let read = HashedAction::read(action.to_string().as_bytes()).map_err(Failure::unusable_by)?;
+        let signature = self.cast.agent.sign(&mandate::signing_bytes(&read.hash()))?;
+        let signature = mandate::text::Hex::from_bytes(*signature.as_bytes()).to_string();
+        Ok(json!({ "action": action, "agent_signature": signature }))
+    }
+
+    /// The same, of an invoice that the verifier has read.
+    pub async fn signed_proposal(&self, id: &str, amount: u64) -> Result<Value, Failure> {
+        self.verified(id, amount).await?;
+        self.proposal(id, amount)
     }
 
     fn action(&self, id: &str, amount: u64) -> Value {
@@ -198,28 +206,15 @@ impl<'a> Story<'a> {
             "amount": { "value": amount.to_string(), "asset": "USDM" },
             "recipient": { "chain": "cardano", "address": self.cast.vendor.as_str() },
             "source": { "vault": "treasury-main" },
-            "reference": { "invoice_id": format!("in_{id}"), "invoice_number": format!("AWS-{id}") },
+            "reference": { "invoice_id": format!("in_{id}").replace('-', "_"), "invoice_number": format!("AWS-{id}") },
             "rationale": "Compute bill, due in 3 days.", "created_at": "2026-11-07T08:00:00Z"
         })
     }
 
-    /// The verifier has read the invoice, and hands in what it found.
-    async fn verified(&self, id: &str, amount: u64) -> Result<(), Failure> {
-        let read = HashedAction::read(self.action(id, amount).to_string().as_bytes());
-        let read = read.map_err(Failure::unusable_by)?;
-        let report = json!({
-            "schema": "verification/v0.1", "action_hash": read.hash().to_string(), "invoice_id": format!("in_{id}"),
-            "invoice_hash": canon::Digest::of(id.as_bytes()).to_string(), "verified_amount": amount.to_string(),
-            "verified_currency": "usd", "verified_recipient": self.cast.vendor.as_str(), "status": "open",
-            "facts": { "exists": true, "customer_match": true, "status_open": true, "amount_match": true,
-                "currency_match": true, "recipient_match": true },
-            "result": "VERIFIED", "reason": null, "trigger_id": format!("trg-{id}"),
-        });
-        let raw = canon::Raw::from_slice(report.to_string().as_bytes()).map_err(Failure::unusable_by)?;
-        let signature = self.cast.verifier.sign(&report_bytes(&raw.digest()))?;
-        let body = json!({ "key": self.cast.verifier.key()?, "report": report,
-            "signature": mandate::text::Hex::from_bytes(*signature.as_bytes()).to_string() });
-        self.ok(Method::POST, "/v1/reports", Some(&body), &[]).await.map(drop)
+    /// The vendor has sent the invoice that the agent wants to pay.
+    fn invoiced(&self, id: &str, amount: u64) {
+        let (invoice, number, payout) = (format!("in_{id}"), format!("AWS-{id}"), self.cast.vendor.as_str());
+        self.cast.billing.send(&invoice.replace('-', "_"), &number, amount / 10_000, payout);
     }
 
     fn brief(&self, asked: &Value) -> Result<String, Failure> {
@@ -339,11 +334,25 @@ impl<'a> Story<'a> {
 
     /// Sent by the approver, who signs the request itself (RFC 9421).
     async fn as_approver(&self, path: &str, body: &Value) -> Result<Value, Failure> {
-        let (url, bytes) = (format!("{}{path}", self.origin), body.to_string());
+        self.signed_by_approver(Method::POST, path, Some(body)).await
+    }
+
+    pub async fn read_as_approver(&self, path: &str) -> Result<Value, Failure> {
+        self.signed_by_approver(Method::GET, path, None).await
+    }
+
+    async fn signed_by_approver(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
+        let url = format!("{}{path}", self.origin);
+        let bytes = body.map(Value::to_string).unwrap_or_default();
         let digest = content_digest(bytes.as_bytes());
         let fields = [("content-digest", digest.as_str())];
-        let message =
-            Message::request("POST", &url, &fields, bytes.as_bytes()).map_err(Failure::unusable_by)?;
+        let message = Message::request(method.as_str(), &url, &fields, bytes.as_bytes());
+        let message = message.map_err(Failure::unusable_by)?;
         let parameters = Parameters {
             created: Some(self.app.now()),
             keyid: Some(self.cast.approver.key()?),
@@ -354,15 +363,12 @@ impl<'a> Story<'a> {
         let signed =
             keys::http::sign(self.cast.approver.0.as_ref(), &message, &signature_profile(), parameters);
         let signed = signed.map_err(Failure::unusable_by)?;
-        let headers = [
-            ("content-digest", digest),
-            ("signature-input", signed.signature_input),
-            ("signature", signed.signature),
-        ];
-        self.ok(Method::POST, path, Some(body), &headers).await
+        let mut headers = vec![("signature-input", signed.signature_input), ("signature", signed.signature)];
+        headers.extend(body.map(|_| ("content-digest", digest)));
+        self.ok(method, path, body, &headers).await
     }
 
-    async fn ok(
+    pub async fn ok(
         &self,
         method: Method,
         path: &str,
@@ -375,7 +381,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    async fn send(
+    pub async fn send(
         &self,
         method: Method,
         path: &str,

@@ -9,6 +9,7 @@ use crate::log::{ActionProposed, AuthorityEvaluated, Event, Layer, Phase};
 use crate::reason::Reason;
 use crate::snapshot::Snapshot;
 use crate::state::{ApprovalStatus, Holder};
+use crate::statement::SignedStatement;
 use crate::text::Text;
 use crate::time::Millis;
 use crate::{HashedAction, Outcome};
@@ -55,6 +56,16 @@ impl Replay {
         let evidence = self.evidence.as_ref().map(|completed| &completed.evidence);
         let inputs = Inputs { mandate, proposal, state: &data.state, evidence, now };
         let mut judged = judge_action(&inputs, action);
+        if let (Some(_), Some(evidence)) = (&judged.report, evidence) {
+            let reference = judged.action.as_ref().and_then(|action| action.reference.as_ref());
+            let number = reference.map(|reference| reference.invoice_number.as_str());
+            let same = |signed: &SignedStatement| {
+                signed.statement.invoice_number.as_ref().map(Text::as_str) == number
+            };
+            // Whatever does not exist has no number to differ.
+            let exists = judged.report.as_ref().is_some_and(|report| report.facts.exists);
+            hold(!exists || evidence.statements.iter().all(same), "bad_statement")?;
+        }
         if judged.evaluation != data.evaluation {
             self.overruled(&mut judged, &data.evaluation, data.phase, now).ok_or("bad_evaluation")?;
             hold(judged.evaluation == data.evaluation, "bad_evaluation")?;

@@ -1,7 +1,7 @@
 //! A mandate's stream under a virtual clock, with a vault on a chain that keeps the vault's rules.
 
 use crate::authorizing::vault;
-use crate::fixture::{NOW, action_json, agent, approver, engine_key, evidence, mandate_json};
+use crate::fixture::{NOW, action_json, agent, approver, attested, engine_key, evidence, mandate_json};
 use approvals::{Decided, Evidence as Proven};
 use canon::Digest;
 use env::{Duration, Source, Timestamp, Virtual};
@@ -43,6 +43,8 @@ pub struct Desk {
     pub replay: Replay,
     /// The report's age is kept fresh by making one for each check.
     pub verified: bool,
+    /// Whether verifiers sign for it, and one for another.
+    pub attested: bool,
 }
 
 pub fn key_hash(signer: &SoftwareSigner) -> KeyHash {
@@ -95,6 +97,7 @@ impl Desk {
             chain: Vault { balance: 500_000_000, day: NOW / Millis::DAY, spent: 0, last_nonce: 0 },
             anchor_status: Status::Active,
             verified: true,
+            attested: false,
             replay: Replay::default(),
         };
         desk.run(&Command::Anchor(Box::new(desk.anchor()))).unwrap();
@@ -187,7 +190,9 @@ impl Desk {
         let signature = agent().sign(&mandate::signing_bytes(&hash)).unwrap();
         let verification = if self.verified && read.is_ok() {
             let found = |r: &mut Value| r["invoice_id"] = action["reference"]["invoice_id"].clone();
-            Verification::Reported { evidence: evidence(action, self.now(), found), registry_tx: None }
+            let found = evidence(action, self.now(), found);
+            let evidence = if self.attested { attested(found, action) } else { found };
+            Verification::Reported { evidence, registry_tx: None }
         } else {
             Verification::NotTried
         };
@@ -243,7 +248,9 @@ impl Desk {
         let approval = self.state.approval(&id.parse().unwrap()).unwrap();
         let action: Value = serde_json::from_slice(&canon::to_vec(&approval.action).unwrap()).unwrap();
         let found = |r: &mut Value| r["invoice_id"] = action["reference"]["invoice_id"].clone();
-        Verification::Reported { evidence: evidence(&action, self.now(), found), registry_tx: None }
+        let found = evidence(&action, self.now(), found);
+        let evidence = if self.attested { attested(found, &action) } else { found };
+        Verification::Reported { evidence, registry_tx: None }
     }
 
     pub fn draft(&mut self, id: &str) -> Result<Drafted, Reply> {

@@ -2,6 +2,7 @@
 
 use canon::{Digest, Raw};
 use keys::{Algorithm, Signer, SoftwareSigner};
+use mandate::statement::{Attested, SignedStatement, Statement, StatementSchema};
 use mandate::text::Hex;
 use mandate::{Evaluation, Evidence, Inputs, Mandate, Millis, Outcome, Proposal, Reason, Snapshot};
 use serde_json::{Value, json};
@@ -60,7 +61,43 @@ pub fn evidence(action: &Value, now: u64, edit: impl FnOnce(&mut Value)) -> Evid
     edit(&mut report);
     let report = Raw::from_slice(report.to_string().as_bytes()).unwrap();
     let report_hash = report.digest();
-    Evidence { block_time_ms: Millis::try_from(now - 30_000).unwrap(), report, report_hash }
+    Evidence::bare(Millis::try_from(now - 30_000).unwrap(), report, report_hash)
+}
+
+/// The verifiers north, south and west.
+pub fn verifier(name: &str) -> SoftwareSigner {
+    let seed = ["north", "south", "west"].iter().position(|known| *known == name).unwrap() as u8;
+    SoftwareSigner::from_seed(Algorithm::Ed25519, &[21 + seed; 32]).unwrap()
+}
+
+/// What a verifier says of a report it has just read.
+pub fn said(name: &str, report: &Raw, number: Option<&str>, at: Millis) -> SignedStatement {
+    let statement = Statement {
+        invoice_number: number.map(|number| number.parse().unwrap()),
+        observed_at_ms: at,
+        report_hash: report.digest(),
+        schema: StatementSchema::V01,
+        verifier: name.parse().unwrap(),
+    };
+    statement.sign(&verifier(name)).unwrap()
+}
+
+/// The same evidence by two verifiers, against a third that read a paid invoice.
+pub fn attested(evidence: Evidence, action: &Value) -> Evidence {
+    let number = action["reference"]["invoice_number"].as_str();
+    let mut other: Value = serde_json::from_str(evidence.report.as_str()).unwrap();
+    other["status"] = json!("paid");
+    other["facts"]["status_open"] = json!(false);
+    other["result"] = json!("MISMATCH");
+    other["reason"] = json!("INVOICE_NOT_OPEN");
+    let other = Raw::from_slice(other.to_string().as_bytes()).unwrap();
+    let at = evidence.block_time_ms;
+    let signed = said("west", &other, number, at);
+    Evidence {
+        statements: ["north", "south"].map(|name| said(name, &evidence.report, number, at)).to_vec(),
+        dissent: vec![Attested { report: other, signed }],
+        ..evidence
+    }
 }
 
 /// One evaluation, built up by edits of the fixture.

@@ -15,6 +15,7 @@ mod properties;
 mod receipts;
 mod schemas;
 mod shapes;
+mod statements;
 mod stream;
 mod vectors;
 mod wallets;

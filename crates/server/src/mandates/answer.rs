@@ -7,8 +7,9 @@ use mandate::command::{Checked, Next, Verification};
 use mandate::log::{ApprovalId, RunId};
 use mandate::price::{Bond, Price};
 use mandate::report::Facts;
+use mandate::statement::{Attested, SignedStatement};
 use mandate::text::Text;
-use mandate::{Evaluation, Hashed, Report};
+use mandate::{Evaluation, Evidence, Hashed, Report};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -46,11 +47,18 @@ pub(crate) struct Escalation {
     pub price: Price,
 }
 
+/// A report, and who says so.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Verified {
+pub struct Verified {
+    /// What other verifiers read instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dissent: Vec<Attested>,
     pub facts: Facts,
     pub report_hash: Digest,
     pub sepolia_tx: Option<Text<1, 100>>,
+    /// Whose report it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<SignedStatement>,
 }
 
 pub(crate) const UNSIGNED: &str = "unsigned: evaluation only";
@@ -96,7 +104,15 @@ pub(crate) struct Said {
 /// The report that the decision rests on, where it rests on one.
 pub(crate) fn verified(evaluation: &Evaluation, verification: &Verification) -> Option<Verified> {
     let Verification::Reported { evidence, registry_tx } = verification else { return None };
-    let used = evaluation.verification_hash.filter(|hash| *hash == evidence.report_hash)?;
-    let report = Report::read(evidence.report.as_bytes()).ok()?;
-    Some(Verified { facts: report.facts, report_hash: used, sepolia_tx: registry_tx.clone() })
+    evaluation.verification_hash.filter(|hash| *hash == evidence.report_hash)?;
+    Verified::of(evidence, registry_tx.clone())
+}
+
+impl Verified {
+    /// What is said beside a brief of the report it names.
+    pub fn of(evidence: &Evidence, sepolia_tx: Option<Text<1, 100>>) -> Option<Self> {
+        let report = Report::read(evidence.report.as_bytes()).ok()?;
+        let (dissent, statements) = (evidence.dissent.clone(), evidence.statements.clone());
+        Some(Self { dissent, facts: report.facts, report_hash: evidence.report_hash, sepolia_tx, statements })
+    }
 }

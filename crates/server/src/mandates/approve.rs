@@ -1,6 +1,7 @@
 //! What a mandate's people read and decide (spec 1.10). Reading takes the approver's session or key (W16); deciding takes
 //! the approver's own signature over exactly this decision (W3), whoever brings it.
 
+use super::answer::Verified;
 use super::kept::Shelf;
 use super::settle::{BondTx, Unbuilt};
 use super::shapes::{
@@ -16,7 +17,7 @@ use canon::Digest;
 use keys::PublicKey;
 use mandate::authorization::AuthorizationDigest;
 use mandate::command::{Approve, Decline, Draft, Drafted, Execution, Observed, Owed, Reply, Verification};
-use mandate::log::ApprovalId;
+use mandate::log::{ApprovalId, VerificationCompleted};
 use mandate::price::{BondStatus, OutRef};
 use mandate::proof::{ApproveBody, DeclineBody, Question, Signed};
 use mandate::rule::Kind;
@@ -64,7 +65,7 @@ impl App {
         let keys = keys_of(who)?;
         let (known, approval) = self.approval_for(id, mandate, |known| of_any(known, &keys)).await?;
         let mut item = item_of(&known, &approval);
-        item.evaluation = self.asked_after(&known, &approval).await?;
+        (item.evaluation, item.verification) = self.asked_after(&known, &approval).await?;
         Ok(item)
     }
 
@@ -98,21 +99,31 @@ impl App {
         }
     }
 
-    /// The evaluation that the approval was asked with, from the log.
+    /// The evaluation that the approval was asked with, and the report it rests on, from the log.
     pub(super) async fn asked_after(
         &self,
         known: &Known,
         approval: &Approval,
-    ) -> Result<Option<Evaluation>, Refused> {
-        let Some(decided) = known.state.decision(&approval.action.hash()) else { return Ok(None) };
+    ) -> Result<(Option<Evaluation>, Option<Verified>), Refused> {
+        let Some(decided) = known.state.decision(&approval.action.hash()) else { return Ok((None, None)) };
         let from = decided.first.seq.saturating_sub(1);
         let page = self.journal().read(&known.stream, from, super::view::PAGE).await?;
-        Ok(page.iter().rev().find_map(|entry| {
-            let body = canon::parse(&entry.bytes).ok()?;
+        let mut bodies = page.iter().rev().filter_map(|entry| canon::parse(&entry.bytes).ok());
+        let evaluation = bodies.find_map(|body| {
             let evaluation = body.pointer("/payload/evaluation")?.to_owned();
             let evaluation: Evaluation = canon::from_value(evaluation).ok()?;
             (evaluation.action_hash == Some(approval.action.hash())).then_some(evaluation)
-        }))
+        });
+        let report = evaluation.as_ref().and_then(|evaluation| evaluation.verification_hash);
+        let verified = report.and_then(|report| {
+            bodies.find_map(|body| {
+                let completed = body.get("payload")?.to_owned();
+                let completed: VerificationCompleted = canon::from_value(completed).ok()?;
+                let VerificationCompleted { evidence, sepolia_tx } = completed;
+                Verified::of(&evidence, sepolia_tx).filter(|verified| verified.report_hash == report)
+            })
+        });
+        Ok((evaluation, verified))
     }
 
     /// What is found out about an action's invoice, for judging it again.
@@ -305,15 +316,20 @@ impl App {
         }
         let tx = self.kept::<String>(Shelf::Built, &name).await?.ok_or_else(|| bug("a release is gone"))?;
         let tx = ::hex::decode(&tx).map_err(bug)?;
-        let witness = witness_of(&asked.cfo_witness_cbor)?;
-        let rail = &self.mandates()?.setup.rail;
-        let merged = rail.witness(&tx, &witness, approval.price.approver_key_hash)?;
-        let body = format!(r#"{{"digest":"{}","kind":"release"}}"#, asked.authorization_digest);
-        let tx = ::hex::encode(&merged);
-        if !self.keep(Shelf::Witnessed, &name, &tx, Some((&known.stream, body))).await? {
-            return Err(conflict("authorization_used", "this release was signed before"));
+        let set = witness_of(&asked.cfo_witness_cbor)?;
+        let signers = super::witnesses::signers_of(&tx, approval.price.approver_key_hash);
+        let witnessed = self.witnessed(&tx, &name, &signers, &set).await?;
+        if let Some(whole) = witnessed.whole {
+            let body = format!(r#"{{"digest":"{}","kind":"release"}}"#, asked.authorization_digest);
+            let tx = ::hex::encode(&whole);
+            if !self.keep(Shelf::Witnessed, &name, &tx, Some((&known.stream, body))).await? {
+                return Err(conflict("authorization_used", "this release was signed before"));
+            }
         }
-        Ok(json!({ "run_id": approval.run.as_str(), "tx_hash": name }))
+        let (signed, required) = (witnessed.signed.len(), signers.len());
+        Ok(
+            json!({ "required": required, "run_id": approval.run.as_str(), "signed": signed, "tx_hash": name }),
+        )
     }
 
     /// Declines, and builds what the approver's wallet signs for the bond.
@@ -483,6 +499,7 @@ fn item_of(known: &Known, approval: &Approval) -> Item {
         brief: approval.brief.clone(),
         brief_hash: approval.brief.as_ref().map(Hashed::hash),
         evaluation: None,
+        verification: None,
         mandate_id: known.anchored.mandate.id.clone(),
         requested_at: approval.requested_at.map(mandate::Millis::timestamp),
         run_id: approval.run.clone(),
@@ -501,7 +518,7 @@ fn decline_statement(approval: &Approval, body: &DeclineBody, nonce: &str) -> Re
 }
 
 /// The keys for which somebody reads approvals; refused for whoever has none.
-fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
+pub(super) fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
     let keys = who.keys();
     match (who, keys.is_empty()) {
         (Who::Nobody, _) => Err(Refused::nobody()),
@@ -513,7 +530,7 @@ fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
 }
 
 /// Whether an approver of the mandate has one of these keys.
-fn of_any(known: &Known, keys: &[KeyHash]) -> bool {
+pub(super) fn of_any(known: &Known, keys: &[KeyHash]) -> bool {
     let approvers = &known.anchored.mandate.approvers;
     approvers.iter().any(|approver| keys.contains(&approver.cardano_key_hash))
 }
@@ -527,13 +544,13 @@ fn cose_key(hex: &str) -> Option<keys::ed25519::PublicKey> {
     mandate::cose::public_key(&::hex::decode(hex).ok()?).ok()
 }
 
-fn witness_of(text: &Text<2, 8192>) -> Result<Vec<u8>, Refused> {
+pub(super) fn witness_of(text: &Text<2, 8192>) -> Result<Vec<u8>, Refused> {
     let bad = || Refused::bad("bad_witness", "/cfo_witness_cbor", "a witness set is cbor in hex");
     ::hex::decode(text.as_str()).map_err(|_| bad())
 }
 
 /// A key that is no approver's finds nothing to decide: as for the decline of a stranger (spec 1.10).
-fn not_theirs(refused: Refused) -> Refused {
+pub(super) fn not_theirs(refused: Refused) -> Refused {
     if refused.status == StatusCode::NOT_FOUND {
         return Refused::new(
             StatusCode::UNAUTHORIZED,

@@ -1,5 +1,6 @@
 //! The shapes of what approvers read and send (spec 1.10).
 
+use super::answer::Verified;
 use approvals::{Evidence, Statement};
 use canon::Digest;
 use env::Timestamp;
@@ -26,6 +27,9 @@ pub(crate) struct Item {
     pub requested_at: Option<Timestamp>,
     pub run_id: RunId,
     pub status: &'static str,
+    /// Who verified the facts, and who read something else: beside the brief, which has the report's hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verified>,
 }
 
 /// The body of an approval. Empty: the draft to sign is asked for.
@@ -127,11 +131,33 @@ pub(crate) struct BondSubmit {
     pub tx_hash: TxHash,
 }
 
+/// A wallet's witness set over an act.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WitnessAsked {
+    pub witness_cbor: Text<2, 8192>,
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct BondSubmitted {
     pub bond: Bond,
     pub ok: bool,
     pub tx_hash: TxHash,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OfMandateAsked {
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VetoAsked {
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+    pub signed: SignedBody,
 }
 
 /// What a page signs for a decision, made here so that it need not know how.

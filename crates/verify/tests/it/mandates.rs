@@ -1,12 +1,16 @@
 //! Proofs of mandates: what they are, what is refused and why, and that both verifiers say so.
 
+use crate::fixture::verifier;
+use crate::mandate_vectors::{job, rehashed};
 use crate::mutate::{canonical, change};
 use crate::stories::{Story, first, header, small, stories};
 use crate::support::verdict;
 use crate::twins::{Case, Dice, agree, count, trust_text};
 use canon::Digest;
+use keys::Signer;
 use ledger::{Entry, Head};
 use mandate::log::link;
+use mandate::text::Ed25519Key;
 use serde_json::{Value, json};
 use verify::{Kind, Trust, Verdict, verify};
 
@@ -117,6 +121,22 @@ pub fn forgeries() -> Vec<Forgery> {
             |p| p["evidence"]["report"]["facts"]["exists"] = json!(false),
             "bad_evaluation",
         ),
+        ("CREVerificationCompleted", |p| p["evidence"]["statements"] = json!([]), "bad_event"),
+        ("CREVerificationCompleted", |p| drop(p["evidence"].as_object_mut().unwrap().remove("statements")), "bad_statement"),
+        ("CREVerificationCompleted", |p| p["evidence"]["statements"][0]["note"] = json!(1), "bad_event"),
+        ("CREVerificationCompleted", |p| p["evidence"]["statements"][0]["signature"] = json!("11".repeat(64)), "bad_statement"),
+        (
+            "CREVerificationCompleted",
+            |p| p["evidence"]["statements"][0]["statement"]["verifier"] = json!("east"),
+            "bad_statement",
+        ),
+        (
+            "CREVerificationCompleted",
+            |p| p["evidence"]["statements"][1] = p["evidence"]["statements"][0].clone(),
+            "bad_statement",
+        ),
+        ("CREVerificationCompleted", |p| p["evidence"]["block_time_ms"] = json!(1), "bad_statement"),
+        ("CREVerificationCompleted", |p| p["evidence"]["dissent"][0]["report"]["status"] = json!("open"), "bad_statement"),
         ("AuthorityEvaluated", |p| p["evaluation"]["outcome"] = json!("ALLOW"), "bad_evaluation"),
         ("AuthorityEvaluated", |p| p["state"]["vault_balance"] = json!("1"), "bad_evaluation"),
         ("AuthorityEvaluated", |p| p["state"]["escalations_today"] = json!(2), "bad_snapshot"),
@@ -151,6 +171,46 @@ pub fn forgeries() -> Vec<Forgery> {
         ("ApprovalExpired", |p| p["approval_id"] = json!("AP-9"), "bad_approval"),
         ("ApprovalClosed", |p| p["reason"] = json!("DAILY_CAP_EXCEEDED"), "bad_approval"),
     ]
+}
+
+/// Whoever knows the verifiers demands as many of them as they please.
+#[test]
+fn reports_are_of_verifiers_in_the_trust_file() {
+    let file = small().proofs().remove(0).1.to_string().into_bytes();
+    let verifiers = |names: &[&str]| -> Vec<String> {
+        let key = |name: &&str| match verifier(name).public() {
+            keys::PublicKey::Ed25519(key) => Ed25519Key::from_bytes(*key.as_bytes()).to_string(),
+            keys::PublicKey::P256(_) => panic!("an ed25519 key"),
+        };
+        names.iter().map(key).collect()
+    };
+    let mut cases = Vec::new();
+    for (names, required, expected) in [
+        (&["north", "south"][..], 0, Verdict::Valid),
+        (&["north", "south"], 2, Verdict::Valid),
+        (&["north", "south", "west"], 2, Verdict::Valid),
+        // The third read something else.
+        (&["north", "south", "west"], 3, Verdict::Refused),
+        (&["north", "west"], 2, Verdict::Refused),
+        (&["west"], 1, Verdict::Refused),
+    ] {
+        let mut trust: Value = serde_json::from_str(&trust_text()).unwrap();
+        trust["verifiers"] = json!(verifiers(names));
+        trust["verifiers_required"] = json!(required);
+        let trust = trust.to_string();
+        let report = verify(&file, Some(&Trust::parse(trust.as_bytes()).unwrap()));
+        let code = (expected == Verdict::Refused).then_some("verifiers_missing");
+        assert_eq!((report.verdict, report.code), (expected, code), "{names:?} {required}");
+        cases.push(Case { name: format!("{names:?} {required}"), file: file.clone(), trust: Some(trust) });
+    }
+    agree(&cases);
+    for bad in [
+        json!({ "verifiers": verifiers(&["north", "north"]) }),
+        json!({ "verifiers": verifiers(&["north"]), "verifiers_required": 2 }),
+        json!({ "verifiers": ["x"] }),
+    ] {
+        assert!(Trust::parse(bad.to_string().as_bytes()).is_err(), "{bad}");
+    }
 }
 
 /// The claim beside the log.
@@ -410,4 +470,45 @@ pub fn reseal(file: &mut Value) {
     let header = header(&sealed);
     file["export"]["head"] = serde_json::to_value(header.head).unwrap();
     file["export"]["log"] = serde_json::to_value(header.log).unwrap();
+}
+
+/// Masumi jobs, changed as they are and with every hash made anew: both verifiers give one verdict and one code.
+#[test]
+fn two_verifiers_agree_on_mutated_jobs() {
+    let mut dice = Dice::new(SEED);
+    let proofs = small().proofs();
+    let good = job(&proofs.iter().find(|(name, _)| name == "small receipt one").unwrap().1);
+    let mut cases = vec![Case {
+        name: "a job".to_owned(),
+        file: good.to_string().into_bytes(),
+        trust: Some(trust_text()),
+    }];
+    for round in 0..400 {
+        let mut bent = good.clone();
+        let mut what = String::new();
+        while bent == good {
+            if round % 2 == 0 {
+                what = change(&mut bent, &mut dice);
+                continue;
+            }
+            let mut result: Value = serde_json::from_str(bent["result"].as_str().unwrap()).unwrap();
+            what = change(&mut result, &mut dice);
+            let hash = Digest::of(canonical(&result["receipt"]["receipt"]).as_bytes());
+            if dice.below(2) == 0 && result["receipt"].is_object() {
+                result["receipt"]["receipt_hash"] = json!(hash.to_string());
+            }
+            rehashed(&mut bent, canonical(&result));
+        }
+        let name = format!("seed {SEED}, round {round}: {what}");
+        cases.push(Case { name, file: bent.to_string().into_bytes(), trust: None });
+    }
+    let verdicts = agree(&cases);
+    assert_eq!(verdicts[0], Verdict::Valid);
+    // What is changed and not hashed anew is found; a result hashed anew may still be one that fits.
+    for (case, verdict) in cases[1..].iter().zip(&verdicts[1..]).step_by(2) {
+        // Which payment it is of, only the chain says.
+        let of_another = case.name.contains("blockchain_identifier");
+        assert!(*verdict != Verdict::Valid || of_another, "{}", case.name);
+    }
+    assert!(count(&verdicts, Verdict::Refused) > 300);
 }

@@ -34,8 +34,9 @@ pub fn first() -> Story {
     let mut transactions = Vec::new();
     desk.verified = false;
     desk.check(&action("one", 842));
-    desk.verified = true;
+    (desk.verified, desk.attested) = (true, true);
     let one = desk.check(&action("one", 842));
+    desk.attested = false;
     transactions.push(release(&mut desk, &one, 7));
     desk.check(&json!({"nope": true}));
     let mut unsigned = desk.command(&action("two", 300));
@@ -115,6 +116,7 @@ pub fn first() -> Story {
 /// One that is allowed and one that a person approves, both settled; the run is closed.
 pub fn small() -> Story {
     let mut desk = Desk::new();
+    desk.attested = true;
     let one = desk.check(&action("one", 842));
     let mut transactions = vec![release(&mut desk, &one, 7)];
     let two = action("two", 1800);

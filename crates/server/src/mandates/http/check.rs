@@ -1,9 +1,8 @@
-//! `POST /v1/authority/check`, and the reports it rests on.
+//! `POST /v1/authority/check`.
 
 use super::super::check::{CheckBody, Settled, Told};
 use super::super::kept::Shelf;
 use super::super::refused::Refused;
-use super::super::verifier::SignedReport;
 use super::super::who::Who;
 use super::{Writes, answer};
 use crate::App;
@@ -15,8 +14,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use canon::{Digest, Raw};
 use env::Duration;
-use keys::PublicKey;
-use mandate::text::Ed25519Key;
 use mandate::x402::{self, Payment};
 use serde::{Deserialize, Serialize};
 
@@ -164,27 +161,4 @@ impl Kept {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(response)
     }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReportBody {
-    key: Ed25519Key,
-    report: Raw,
-    signature: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Taken {
-    report_hash: Digest,
-}
-
-/// Takes a verification report that a registered verifier has signed.
-#[utoipa::path(post, path = "/v1/reports", tag = "authority", operation_id = "authority_report", responses((status = 200)))]
-pub(crate) async fn report(State(app): State<App>, asked: Writes) -> Result<Response, Refused> {
-    let body: ReportBody = asked.json()?;
-    let key = body.key.key().map_err(|_| Refused::bad("bad_key", "/key", "not an ed25519 key"))?;
-    let signed = SignedReport { key: PublicKey::Ed25519(key), signature: &body.signature };
-    let report_hash = app.mandates()?.setup.verifier.take(body.report.as_bytes(), &signed)?;
-    answer(&Taken { report_hash })
 }

@@ -1,7 +1,7 @@
 //! Asking: what an agent sends, what it is told, what it pays (cases 46 to 56, 70 to 74).
 
 use super::desk::{
-    AGENT, Desk, MASUMI, action, decoded, ed25519, key, locked, paid, proposal, report_json, told, tx,
+    AGENT, Desk, MASUMI, action, decoded, key, locked, paid, proposal, told, tx,
 };
 use super::till::Till;
 use crate::proxies::{Stub, endpoint};
@@ -9,12 +9,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use canon::Digest;
 use keys::Signer;
-use mandate::HashedAction;
 use mandate::price::{BondDatum, OutRef};
 use reqwest::Method;
 use serde_json::{Value, json};
 use server::config::Proxy;
-use server::mandates::{Reports, Unverified, report_bytes};
+use server::mandates::Unverified;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -551,35 +550,7 @@ async fn surely(desk: &Desk, action: &Value, payment: Option<&str>) -> (u16, Val
 }
 
 #[tokio::test]
-async fn a_report_of_a_registered_verifier_is_waited_for() {
-    let reports = Reports::new(vec![key(9).public()], Arc::new(env::System), Duration::from_secs(20));
-    let desk = Desk::configured(|_| {}, |_| {}, |setup| setup.verifier = Arc::new(reports)).await;
-    let action = action("A1", 842);
-    let read = HashedAction::read(action.to_string().as_bytes()).unwrap();
-    let report = report_json(&read);
-    let brought = |seed: u8, signed: &Value| {
-        let hash = Digest::of(&canon::canonicalize(signed.to_string().as_bytes()).unwrap());
-        let signature = key(seed).sign(&report_bytes(&hash)).unwrap();
-        json!({ "key": ed25519(&key(seed)), "report": report, "signature": hex::encode(signature.as_bytes()) })
-    };
-    let mut other = report.clone();
-    other["verified_amount"] = json!("1");
-    for bad in [brought(8, &report), brought(9, &other)] {
-        assert_eq!(desk.post("/v1/reports", &bad).await.0, 401);
-    }
-    let good = brought(9, &report);
-    let (checked, taken) = tokio::join!(desk.check(&action), desk.post("/v1/reports", &good));
-    assert_eq!(taken.0, 200, "{}", taken.1);
-    let (status, body) = told(checked).await;
-    assert_eq!((status, &body["evaluation"]["outcome"]), (200, &json!("ALLOW")), "{body}");
-    assert_eq!(body["evaluation"]["verification_hash"], taken.1["report_hash"]);
-}
-
-#[tokio::test]
 async fn without_a_verifier_nothing_is_verified() {
     let desk = Desk::configured(|_| {}, |_| {}, |setup| setup.verifier = Arc::new(Unverified)).await;
     assert_eq!(told(desk.check(&action("A1", 842)).await).await.0, 503);
-    let body = json!({ "key": ed25519(&key(9)), "report": {}, "signature": "" });
-    let (status, refused) = desk.post("/v1/reports", &body).await;
-    assert_eq!((status, &refused["code"]), (404, &json!("no_verifiers")));
 }

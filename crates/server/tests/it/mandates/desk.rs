@@ -17,7 +17,7 @@ use mandate::{Evidence, HashedAction, Mandate, Millis, Vault};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use server::mandates::{
-    CallerKey, Kind, Rail, Refused, SIGNATURE_TAG, Setup, SignedReport, Verifier, signature_profile,
+    CallerKey, Kind, Rail, SIGNATURE_TAG, Setup, Verifier, signature_profile,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -114,10 +114,6 @@ impl Verifier for Facts {
         self.known.lock().unwrap().push((action.hash(), evidence.clone()));
         Verification::Reported { evidence, registry_tx: None }
     }
-
-    fn take(&self, _: &[u8], _: &SignedReport<'_>) -> Result<Digest, Refused> {
-        panic!("these facts come by themselves")
-    }
 }
 
 /// A report that says what the action says.
@@ -137,7 +133,7 @@ pub fn report_json(action: &HashedAction) -> Value {
 fn report_of(action: &HashedAction, now: Millis) -> Evidence {
     let report = Raw::from_slice(report_json(action).to_string().as_bytes()).unwrap();
     let report_hash = report.digest();
-    Evidence { block_time_ms: now, report, report_hash }
+    Evidence::bare(now, report, report_hash)
 }
 
 pub fn vault() -> Vault {
@@ -551,8 +547,10 @@ pub fn setup_with(rail: Arc<dyn Rail>, verifier: Arc<dyn Verifier>, tariff: Tari
             caller("verifier", Kind::Verifier, VERIFIER),
         ],
         approvers: Vec::new(),
+        principals: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
+        masumi: None,
     }
 }
 
