@@ -4,6 +4,7 @@
 use crate::cors;
 use crate::limits::{bucket, client};
 use crate::parking::Parked;
+use crate::problem::spelled;
 use crate::{App, Config, Error};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
@@ -115,7 +116,12 @@ pub async fn enter(State(app): State<App>, mut request: Request, next: Next) -> 
 /// The same strict headers on every response; a handler that set one of its own keeps it.
 pub async fn leave(State(app): State<App>, request: Request, next: Next) -> Response {
     let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let path = request.uri().path().to_owned();
     let mut response = next.run(request).await;
+    // Profile v0 has error bodies of its own.
+    if !path.starts_with("/v0/") {
+        response = spelled(&path, response).await;
+    }
     // A parked request's answer passes here by itself, later.
     if response.extensions().get::<Parked>().is_none() {
         dress(&app, writes, &mut response);

@@ -10,6 +10,7 @@ mod caller;
 pub mod config;
 mod cors;
 mod doors;
+mod ended;
 mod error;
 mod guard;
 pub mod http;

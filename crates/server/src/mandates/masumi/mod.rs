@@ -159,7 +159,7 @@ impl App {
         if body.input_data.as_bytes().len() > LONGEST_INPUT {
             return Err(crate::Error::TooLarge { limit: LONGEST_INPUT }.into());
         }
-        let once = Once { scope: "masumi".to_owned(), key: name.clone(), request: body.input_data.digest() };
+        let once = Once::new("masumi".to_owned(), name.clone(), body.input_data.digest());
         let Some(_running) = self.mandates()?.running.enter(&once) else {
             let text = "a job with this identifier is being started";
             return Err(Refused::new(StatusCode::CONFLICT, "job_starting", text).after(AGAIN));

@@ -4,7 +4,7 @@ mod asking;
 mod callers;
 mod cardano;
 mod deciding;
-mod desk;
+pub mod desk;
 mod masumi;
 mod pages;
 mod principal;
