@@ -166,7 +166,7 @@ impl App {
                 }
             }
         }
-        open.sort_by(|one, two| two.at.cmp(&one.at));
+        open.sort_by_key(|one| std::cmp::Reverse(one.at));
         open.truncate(MOST);
         Ok(open)
     }

@@ -28,7 +28,7 @@ async fn whatever_is_wrong_with_a_request_of_any_route() {
     let paths = document["paths"].as_object().unwrap();
     assert!(paths.len() > 50);
     for (path, methods) in paths {
-        let url = server.url(&path.replace('{', "").replace('}', ""));
+        let url = server.url(&path.replace(['{', '}'], ""));
         let other = ["PUT", "PATCH"].into_iter().find(|name| methods.get(name.to_lowercase()).is_none());
         let other = Method::from_bytes(other.unwrap().as_bytes()).unwrap();
         let response = server.http.request(other, &url).send().await.unwrap();

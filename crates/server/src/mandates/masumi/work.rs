@@ -80,14 +80,14 @@ impl App {
     async fn judge(&self, order: &Order, selling: &Selling, payment: Payment) -> Result<Step, Refused> {
         match payment.standing {
             Standing::Unpaid => return self.unless_over(order, false, "it is not paid").await,
-            Standing::Over(state) => return self.end(order, false, &format!("its payment is {state}")).await,
-            Standing::Submitted(_) => return self.end(order, false, "a result that is not ours").await,
+            Standing::Over(state) => return self.end_job(order, false, &format!("its payment is {state}")).await,
+            Standing::Submitted(_) => return self.end_job(order, false, "a result that is not ours").await,
             Standing::Locked => {}
         }
         let name = order.id.as_str();
         self.keep(Shelf::JobPaid, name, &self.millis()?, None).await?;
         if self.is_over(order, false)? {
-            return self.end(order, false, "there is no time left for a result").await;
+            return self.end_job(order, false, "there is no time left for a result").await;
         }
         let result = match self.sold(order, selling).await {
             Ok(result) => result,
@@ -95,7 +95,7 @@ impl App {
                 tracing::info!(job = name, code = %refused.code, "a job is judged later");
                 return Ok(Step::Look("it cannot be judged now"));
             }
-            Err(refused) => return self.end(order, false, &refused.code).await,
+            Err(refused) => return self.end_job(order, false, &refused.code).await,
         };
         self.keep(Shelf::JobResult, name, &result, None).await?;
         Ok(Step::Look("its result is to be submitted"))
@@ -112,17 +112,17 @@ impl App {
         let hash = mip004::result_hash(&order.terms.identifier_from_purchaser, result)?;
         match payment.standing {
             Standing::Submitted(there) if there == hash.to_string() => {
-                return self.end(order, true, "").await;
+                return self.end_job(order, true, "").await;
             }
-            Standing::Submitted(_) => return self.end(order, false, "a result that is not ours").await,
+            Standing::Submitted(_) => return self.end_job(order, false, "a result that is not ours").await,
             _ if self.is_over(order, true)? => {
-                return self.end(order, false, "its result was not taken in time").await;
+                return self.end_job(order, false, "its result was not taken in time").await;
             }
             _ => {}
         }
         match selling.payments.submit(&order.terms, &payment.id, &hash).await {
             Ok(taken) if taken.standing == Standing::Submitted(hash.to_string()) => {
-                self.end(order, true, "").await
+                self.end_job(order, true, "").await
             }
             _ => Ok(Step::Look("whether the result was taken is looked up")),
         }
@@ -207,10 +207,10 @@ impl App {
     }
 
     async fn unless_over(&self, order: &Order, judged: bool, why: &'static str) -> Result<Step, Refused> {
-        if self.is_over(order, judged)? { self.end(order, false, why).await } else { Ok(Step::Look(why)) }
+        if self.is_over(order, judged)? { self.end_job(order, false, why).await } else { Ok(Step::Look(why)) }
     }
 
-    async fn end(&self, order: &Order, delivered: bool, why: &str) -> Result<Step, Refused> {
+    async fn end_job(&self, order: &Order, delivered: bool, why: &str) -> Result<Step, Refused> {
         tracing::info!(job = %order.id, delivered, why, "a job has ended");
         let end = End { delivered, why: why.to_owned() };
         self.keep(Shelf::JobEnd, order.id.as_str(), &end, None).await?;
