@@ -178,6 +178,7 @@ fn app(first: &Json, source: &Arc<dyn Source>, treasury: &Arc<Treasury>) -> App 
         approvers: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
+        facilitator: None,
     };
     App::new(Parts {
         config,

@@ -10,7 +10,7 @@ use mandate::issue::ChainName;
 use mandate::price::{BondAsset, DEFAULT_BOND, DEFAULT_HELD_MS, Tariff};
 use mandate::text::{Ed25519Key, Id, KeyHash, Text};
 use serde::Deserialize;
-use server::mandates::{CallerKey, Kind, Reports, Seated, Setup, Unverified, Verifier};
+use server::mandates::{CallerKey, Facilitator, Kind, Reports, Seated, Setup, Unverified, Verifier};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +54,9 @@ pub struct Mandates {
     pub verify_seconds: u64,
     #[serde(default)]
     pub anchored: Vec<Anchored>,
+    /// `https://…`: the x402 facilitator that submits the locks which agents hand over; without it this server does.
+    #[serde(default)]
+    pub facilitator: Option<String>,
 }
 
 /// A bearer key. The file holds the secret and nothing else.
@@ -124,6 +127,7 @@ pub fn setup(config: &Config, source: &Arc<dyn Source>) -> Result<Option<Setup>,
         approvers: own.approvers.iter().map(seated).collect(),
         model: own.model.clone(),
         reading: env::Duration::from_secs(own.reading_seconds),
+        facilitator: facilitator(own, config)?,
         rail: Arc::new(treasury),
     }))
 }
@@ -154,6 +158,14 @@ fn chain_of(own: &Mandates, config: &Config, source: &Arc<dyn Source>) -> Result
     let policy = crate::notifier::policy(config)?;
     chain::connect(&url, &project, own.network, Arc::clone(source), policy)
         .map_err(|error| Failure::unusable(format!("config: mandates.chain: {error}")))
+}
+
+/// One that may not be called is refused here.
+fn facilitator(own: &Mandates, config: &Config) -> Result<Option<Facilitator>, Failure> {
+    let Some(base) = &own.facilitator else { return Ok(None) };
+    let bad = |error: fetch::Error| Failure::unusable(format!("config: mandates.facilitator: {error}"));
+    crate::notifier::client(config)?.permits(&fetch::Destination::parse(base).map_err(bad)?).map_err(bad)?;
+    Facilitator::new(base).map(Some).map_err(bad)
 }
 
 /// A file that holds a secret and nothing else.

@@ -13,6 +13,7 @@ use mandate::{
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub enum Mandate {
@@ -53,6 +54,9 @@ pub enum Mandate {
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
     },
+    /// The agent's side: keys, proposals, bonds
+    #[command(subcommand)]
+    Agent(super::agent::Agent),
 }
 
 #[derive(Debug, Args)]
@@ -92,7 +96,7 @@ pub struct Decision {
     outcome: Option<String>,
 }
 
-pub fn run(command: &Mandate) -> Result<(), Failure> {
+pub async fn run(command: &Mandate) -> Result<ExitCode, Failure> {
     let line = match command {
         Mandate::Hash { file } => hash(&read_input(file)?)?.to_string(),
         Mandate::Evaluate(arguments) => text(&evaluate(arguments)?)?,
@@ -101,9 +105,10 @@ pub fn run(command: &Mandate) -> Result<(), Failure> {
         Mandate::Key { file } => key_line(file)?,
         Mandate::Sign { what, key } => text(&sign(what, &opened(key)?)?)?,
         Mandate::Witness { transaction, key } => witness(transaction, &opened(key)?)?,
+        Mandate::Agent(command) => return super::agent::run(command).await,
     };
     println!("{line}");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn hash(bytes: &[u8]) -> Result<Digest, Failure> {

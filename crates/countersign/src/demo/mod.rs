@@ -43,7 +43,7 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
         Some(Part::Room) => None,
         _ => Some(cast::Cast::assemble(folder.path())?),
     };
-    let (setup, secret) = cast.as_ref().map(mandate::setup).transpose()?.unzip();
+    let setup = cast.as_ref().map(mandate::setup).transpose()?;
     let app = house.app_with(setup)?;
     app.found_organizations().await.map_err(Failure::unusable_by)?;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -59,10 +59,10 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
         let room = play(&app, &format!("http://{address}/mcp")).await?;
         prove(&app, &room, &proofs, &pinned).await?;
     }
-    if let Some((cast, secret)) = cast.as_ref().zip(secret) {
+    if let Some(cast) = &cast {
         println!("\nAn agent with an allowance, on an embedded ledger that plays {}.\n", mandate::network());
-        let story = mandate::Story::begin(&app, cast, secret, &address.to_string()).await?;
-        story.play(&proofs, &pinned).await?;
+        let story = mandate::Story::begin(&app, cast, &address.to_string(), folder.path(), pinned).await?;
+        story.play(&proofs).await?;
     }
     if arguments.exit {
         keep(&proofs, &trust)?;

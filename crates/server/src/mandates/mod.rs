@@ -5,6 +5,7 @@ mod answer;
 mod approve;
 mod check;
 pub mod desk;
+mod facilitator;
 mod http;
 mod interpret;
 mod kept;
@@ -21,10 +22,12 @@ mod verifier;
 mod view;
 mod who;
 
+pub use facilitator::Facilitator;
+pub use mandate::request::{SIGNATURE_TAG, signature_profile};
 pub use rail::{Built, ChainError, Found, Rail, Release};
 pub use refused::Refused;
 pub use verifier::{Reports, SignedReport, Unverified, Verifier, report_bytes};
-pub use who::{CallerKey, Kind, SIGNATURE_TAG, Seated, signature_profile};
+pub use who::{CallerKey, Kind, Seated};
 
 pub(crate) use http::routes;
 
@@ -59,6 +62,8 @@ pub struct Setup {
     pub model: Option<String>,
     /// How long one reading of vault and anchor answers checks.
     pub reading: env::Duration,
+    /// Who submits the locks that agents hand over; without one this server does.
+    pub facilitator: Option<Facilitator>,
 }
 
 /// Mandates as this server keeps them.

@@ -553,6 +553,7 @@ pub fn setup_with(rail: Arc<dyn Rail>, verifier: Arc<dyn Verifier>, tariff: Tari
         approvers: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
+        facilitator: None,
     }
 }
 

@@ -5,6 +5,7 @@ mod callers;
 mod cardano;
 mod deciding;
 mod desk;
+mod facilitating;
 mod pages;
 mod reading;
 mod settling;
