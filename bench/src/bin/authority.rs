@@ -260,6 +260,7 @@ async fn kept() -> Outcome<Kept> {
         sink: treasury.sink().as_str().parse()?,
         callers: vec![agent],
         approvers: Vec::new(),
+        principals: Vec::new(),
         model: None,
         reading: env::Duration::from_secs(3600),
         facilitator: None,

@@ -257,6 +257,7 @@ fn app(folder: &TempDir, origin: &str, source: &Arc<dyn Source>, treasury: &Arc<
         sink: treasury.sink().as_str().parse().unwrap(),
         callers: Vec::new(),
         approvers: Vec::new(),
+        principals: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
         facilitator: None,

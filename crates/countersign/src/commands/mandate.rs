@@ -1,4 +1,5 @@
-//! Mandates by hand: hash a document, judge an action, rebuild what the engine signs. No server, no network.
+//! Mandates by hand: hash a document, judge an action, rebuild what the engine signs. No server; a network only for what the
+//! principal does.
 
 use super::{Failure, read_input};
 use canon::{Digest, Raw, Value};
@@ -57,6 +58,8 @@ pub enum Mandate {
     /// The agent's side: keys, proposals, bonds
     #[command(subcommand)]
     Agent(super::agent::Agent),
+    /// What the principal does on chain: anchor a mandate, open its vault, move its money, change or revoke it
+    Principal(super::principal::Principal),
 }
 
 #[derive(Debug, Args)]
@@ -106,6 +109,9 @@ pub async fn run(command: &Mandate) -> Result<ExitCode, Failure> {
         Mandate::Sign { what, key } => text(&sign(what, &opened(key)?)?)?,
         Mandate::Witness { transaction, key } => witness(transaction, &opened(key)?)?,
         Mandate::Agent(command) => return super::agent::run(command).await,
+        Mandate::Principal(principal) => {
+            return super::principal::run(principal).await.map(|()| ExitCode::SUCCESS);
+        }
     };
     println!("{line}");
     Ok(ExitCode::SUCCESS)
@@ -246,7 +252,7 @@ fn witness(transaction: &str, signer: &SoftwareSigner) -> Result<String, Failure
 }
 
 /// What was given on the command line: itself, or the file of that name.
-fn given(text: &str) -> Result<String, Failure> {
+pub fn given(text: &str) -> Result<String, Failure> {
     if text == "-" || Path::new(text).is_file() {
         let bytes = read_input(Path::new(text))?;
         let whole = String::from_utf8(bytes).map_err(Failure::unusable_by)?;
@@ -271,7 +277,7 @@ fn text<T: Serialize>(value: &T) -> Result<String, Failure> {
 }
 
 /// A document that is none is of no use; a mandate that breaks its own rules is refused.
-fn unusable(refusal: &Refusal) -> Failure {
+pub fn unusable(refusal: &Refusal) -> Failure {
     match refusal {
         Refusal::MandateRules { .. } => Failure::refused(words(refusal)),
         _ => Failure::unusable(words(refusal)),

@@ -42,6 +42,7 @@ pub fn setup(cast: &Cast) -> Result<Setup, Failure> {
         sink: cast.treasury.sink().as_str().parse().map_err(Failure::unusable_by)?,
         callers: Vec::new(),
         approvers: Vec::new(),
+        principals: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
         facilitator: None,

@@ -1,19 +1,17 @@
 //! `countersign mandate agent` against `countersign serve`, both on one embedded ledger in a file.
 
 use super::{Running, err, http, out, run, start};
-use chain::wallet::sign_tx;
-use chain::{Anchor, Asset, Built, Chain, LedgerChain, Treasury, Value as Money};
+use chain::{Chain, LedgerChain};
 use env::Source;
-use keys::{PublicKey, Signer, SoftwareSigner};
 use mandate::issue::ChainName;
-use mandate::text::KeyHash;
-use mandate::{Address, Credential, Mandate, Network};
+use mandate::{Address, Credential, Network};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
 const NETWORK: ChainName = ChainName::Preprod;
+const TOKEN: &str = "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee.745553444d";
 
 /// A key file, the key and its hash.
 fn key(at: &Path, name: &str) -> (String, String) {
@@ -26,35 +24,20 @@ fn own_address(hash: &str) -> Address {
     Address::new(Network::Test, Credential::Key(hash.parse().unwrap()), None)
 }
 
-async fn signed(treasury: &Treasury, built: &Built, signer: &SoftwareSigner) {
-    let PublicKey::Ed25519(key) = signer.public() else { panic!("an ed25519 key") };
-    let set = sign_tx(&built.tx, signer).unwrap();
-    treasury.submit(&treasury.witness(&built.tx, &set, KeyHash::of_key(&key)).unwrap()).await.unwrap();
+/// What the principal does, which must succeed; gives what it printed.
+fn principal(at: &Path, arguments: &[&str]) -> String {
+    let key = ["--key", "principal/wallet.jwk"];
+    let keys: &[&str] = if arguments[0] == "fund" { &[] } else { &key };
+    let done = run(at, &[&["mandate", "principal"], arguments, keys].concat());
+    assert_eq!(done.status.code(), Some(0), "{arguments:?}: {}{}", out(&done), err(&done));
+    out(&done)
 }
 
-/// The mandate of this agent, anchored with a full vault on the server's ledger; the agent's wallet has some ADA.
-async fn found(at: &Path, mandate: &str, agent: &str) -> Value {
-    let source: Arc<dyn Source> = Arc::new(env::System);
-    let ledger = LedgerChain::open(Some(&at.join("data/chain.db")), Arc::clone(&source), NETWORK).unwrap();
-    let ledger = Arc::new(ledger);
-    let fees = Arc::new(SoftwareSigner::open(&at.join("data/fees.jwk")).unwrap());
-    let principal = SoftwareSigner::open(&at.join("principal.jwk")).unwrap();
-    let treasury = Treasury::new(ledger.clone(), NETWORK, fees, source).unwrap();
-    let asset: Asset = ("ee".repeat(28).parse().unwrap(), "745553444d".parse().unwrap());
-    let payer = own_address(&key(at, "principal.jwk").1);
-    ledger.fund(&payer, Money::of(5_000_000).with(asset.clone(), 500_000_000)).unwrap();
-    for _ in 0..8 {
-        ledger.fund(treasury.wallet().address(), Money::of(200_000_000)).unwrap();
-        ledger.fund(&agent.parse().unwrap(), Money::of(20_000_000)).unwrap();
-    }
-    let read = Mandate::read(mandate.as_bytes()).unwrap();
-    let anchoring = treasury.anchor(&Anchor::of(&read, asset).unwrap()).await.unwrap();
-    signed(&treasury, &anchoring.built, &principal).await;
-    let opening = treasury.open_vault(anchoring.mandate_ref).await.unwrap();
-    signed(&treasury, &opening.built, &principal).await;
-    let deposit = treasury.deposit(&opening.vault, &payer, 500_000_000).await.unwrap();
-    signed(&treasury, &deposit, &principal).await;
-    serde_json::to_value(&opening.vault).unwrap()
+/// A fresh agent's folder: its delegate and its address.
+fn new_agent(at: &Path, arguments: &[&str]) -> (Value, String) {
+    let made = run(at, &[&["mandate", "agent", "new", "--json"], arguments].concat());
+    let made: Value = serde_json::from_str(&out(&made)).unwrap();
+    (made["delegate"].clone(), made["address"].as_str().unwrap().to_owned())
 }
 
 /// Bonds at the escrow of the server's ledger.
@@ -68,16 +51,15 @@ async fn locked(at: &Path) -> usize {
 /// A server with the agent's mandate; the agent's folder beside it.
 async fn served(at: &Path) -> (Running, String) {
     std::fs::create_dir(at.join("data")).unwrap();
-    let (engine, _) = key(at, "data/engine.jwk");
-    key(at, "data/fees.jwk");
-    let (_, principal) = key(at, "principal.jwk");
-    let (_, approver) = key(at, "approver.jwk");
-    let made = run(at, &["mandate", "agent", "new", "--json", "--chain", "file:data/chain.db"]);
-    let made: Value = serde_json::from_str(&out(&made)).unwrap();
+    std::fs::write(at.join("countersign.toml"), "data = \"data\"\n[mandates]\n").unwrap();
+    let (delegate, address) = new_agent(at, &["--chain", "file:data/chain.db"]);
+    let (_, own) = new_agent(at, &["--home", "principal"]);
+    let engine = key(at, "data/engine.jwk").0;
+    let (owner, approver) = (key(at, "principal/wallet.jwk").1, key(at, "approver.jwk").1);
     let mandate = json!({
         "schema": "mandate/v0.1", "id": "M-001", "version": 1, "status": "active",
-        "principal": { "type": "organization", "id": "acme", "name": "Acme", "cardano_key_hash": principal },
-        "delegate": made["delegate"],
+        "principal": { "type": "organization", "id": "acme", "name": "Acme", "cardano_key_hash": owner },
+        "delegate": delegate,
         "approvers": [{ "role": "CFO", "cardano_key_hash": approver }],
         "authority_engine": { "public_key": engine },
         "asset": { "symbol": "USDM", "decimals": 6 },
@@ -94,7 +76,14 @@ async fn served(at: &Path) -> (Running, String) {
     })
     .to_string();
     std::fs::write(at.join("data/M-001.json"), &mandate).unwrap();
-    let vault = found(at, &mandate, made["address"].as_str().unwrap()).await;
+    principal(at, &["fund", "--times", "8"]);
+    principal(at, &["fund", &address, "--lovelace", "20000000", "--times", "8"]);
+    let anchored = principal(at, &["anchor", "data/M-001.json", "--asset", TOKEN]);
+    let line = anchored.lines().find_map(|line| line.trim().strip_prefix("mandate_ref"));
+    principal(at, &["open", line.unwrap().trim(), "--vault", "vault.json"]);
+    principal(at, &["fund", &own, "--asset", TOKEN, "--amount", "500000000"]);
+    principal(at, &["deposit", "vault.json", "--amount", "500000000"]);
+    let vault: Value = serde_json::from_slice(&std::fs::read(at.join("vault.json")).unwrap()).unwrap();
     let text = |name: &str| vault[name].as_str().unwrap();
     let config = format!(
         "data = \"data\"\n[mandates]\n[[mandates.anchored]]\nfile = \"M-001.json\"\n[mandates.anchored.vault]\n\

@@ -13,6 +13,7 @@ mod demo;
 mod erase;
 mod house;
 mod mandate;
+mod principal;
 mod proofs;
 mod witness;
 

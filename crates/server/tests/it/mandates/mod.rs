@@ -7,6 +7,8 @@ mod deciding;
 mod desk;
 mod facilitating;
 mod pages;
+mod principal;
 mod reading;
 mod settling;
 mod till;
+mod waits;
