@@ -66,12 +66,16 @@ const registryTx = texts(1, 100);
 const present = (item) => ({ ...item, optional: true, absent: () => undefined });
 
 /**
- * A member that is always there and may be null.
+ * A member that its writer always writes and that may be null.
  * @param {any} item
  */
 const nullable = (item) => ({
   read: (/** @type {any} */ value, place = '', exact = false) =>
     value === null ? null : item.read(value, place, exact),
+  absent(/** @type {boolean} */ exact) {
+    if (exact) throw shape('');
+    return null;
+  },
 });
 
 /**
