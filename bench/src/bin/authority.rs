@@ -85,7 +85,10 @@ async fn run() -> Outcome {
     let found = [50, 99].map(|part| percentile(&mut times, part));
     let bars = BARS.map(|bar| disk::bar(bar, sync));
     println!("| {MANDATES} mandates | found | bar at this disk |\n|---|---:|---:|");
-    println!("| signed proposal to durable ALLOW at {rate:.0}/s, p50 ms | {:.2} | {:.2} |", found[0], bars[0]);
+    println!(
+        "| signed proposal to durable ALLOW at {rate:.0}/s, p50 ms | {:.2} | {:.2} |",
+        found[0], bars[0]
+    );
     println!("| the same, p99 ms | {:.2} | {:.2} |", found[1], bars[1]);
     println!("| durable decisions a second, one at a time of each mandate | {rush:.0} | {RUSH_BAR:.0} |");
     let (now, most) = house.memory()?;
@@ -93,7 +96,8 @@ async fn run() -> Outcome {
     if found.iter().zip(bars).all(|(found, bar)| *found <= bar) && rush >= RUSH_BAR {
         Ok(())
     } else {
-        Err(format!("the bars are {bars:.2?} ms and {RUSH_BAR:.0}/s, found {found:.2?} ms and {rush:.0}/s").into())
+        Err(format!("the bars are {bars:.2?} ms and {RUSH_BAR:.0}/s, found {found:.2?} ms and {rush:.0}/s")
+            .into())
     }
 }
 
@@ -215,7 +219,8 @@ fn proposal(mandate: u32, n: u32) -> Outcome<String> {
     let signature = Hex::from_bytes(*signature.as_bytes()).to_string();
     let run = format!("00000000-0000-4000-8000-{mandate:012}");
     let proposal = json!({ "action": action, "agent_signature": signature });
-    Ok(json!({ "mandate_id": name(mandate), "run_id": run, "execute": false, "proposal": proposal }).to_string())
+    Ok(json!({ "mandate_id": name(mandate), "run_id": run, "execute": false, "proposal": proposal })
+        .to_string())
 }
 
 /// The mandates, each with a vault of its own on an embedded ledger in memory.
@@ -301,7 +306,10 @@ impl Verifier for Present {
         let at = Millis::try_from(self.0.now());
         let (Ok(report), Ok(block_time_ms)) = (report, at) else { return Verification::Unavailable };
         let report_hash = report.digest();
-        Verification::Reported { evidence: Evidence { block_time_ms, report, report_hash }, registry_tx: None }
+        Verification::Reported {
+            evidence: Evidence { block_time_ms, report, report_hash },
+            registry_tx: None,
+        }
     }
 
     async fn verify(&self, action: &HashedAction) -> Verification {

@@ -37,6 +37,9 @@ impl Default for Pace {
     }
 }
 
+/// What a verifier says of a proof that a pinned log does not have yet.
+const NOT_YET: &str = "log_missing";
+
 /// A receipt that holds, with all that it is checked by.
 #[derive(Debug, Clone)]
 pub struct Receipt {
@@ -163,11 +166,19 @@ impl Agent {
         }
     }
 
-    /// A receipt with the log that gives it, checked without the server: it holds, and it is of this action.
+    /// A receipt with the log that gives it, checked without the server: it holds, and it is of this action. Where the trust
+    /// file pins logs it is waited for until the server's log has it, a fraction of a second.
     pub async fn receipt(&self, ask: &Ask, id: &str) -> Result<Receipt, Error> {
         let path = format!("/v1/receipts/{id}/proof");
-        let proof = self.patiently(|| self.server.get(&path)).await?;
-        let report = verify::verify(&proof, self.trust.as_ref());
+        let ends = Instant::now() + self.pace.answer;
+        let (proof, report) = loop {
+            let proof = self.patiently(|| self.server.get(&path)).await?;
+            let report = verify::verify(&proof, self.trust.as_ref());
+            if report.code != Some(NOT_YET) || Instant::now() + self.pace.look > ends {
+                break (proof, report);
+            }
+            tokio::time::sleep(self.pace.look).await;
+        };
         if report.verdict != verify::Verdict::Valid || report.kind != Some(verify::Kind::Receipt) {
             let code = report.code.unwrap_or("not_a_receipt").to_owned();
             return Err(Error::Proof { code, place: report.place });

@@ -4,7 +4,7 @@ import { decodePaymentRequiredHeader, decodePaymentResponseHeader, x402HTTPClien
 import { PaymentPayloadV2Schema, PaymentRequiredV2Schema } from "@x402/core/schemas";
 import { execFile } from "node:child_process";
 import { createHash, createPrivateKey, sign } from "node:crypto";
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { createServer, connect } from "node:net";
 
 const { URL: base, COUNTERSIGN } = process.env;
@@ -78,7 +78,8 @@ async function said(response) {
   return { status: response.status, body: await response.json(), settled: response.headers.get("payment-response") };
 }
 
-const locked = () => readdirSync("countersign-agent/bonds").filter((name) => name.endsWith(".json")).length;
+const BONDS = "countersign-agent/bonds";
+const locked = () => (existsSync(BONDS) ? readdirSync(BONDS).filter((name) => name.endsWith(".json")).length : 0);
 
 {
   const response = await fetch(...request("JS-1", 18));

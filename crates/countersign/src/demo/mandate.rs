@@ -78,7 +78,8 @@ impl<'a> Story<'a> {
         };
         let chain = Arc::clone(cast.treasury.chain());
         let bonds = folder.join("bonds");
-        let purse = Purse::new(chain, NETWORK, cast.agent.0.clone(), Arc::clone(&source), &bonds, DEFAULT_BOND);
+        let purse =
+            Purse::new(chain, NETWORK, cast.agent.0.clone(), Arc::clone(&source), &bonds, DEFAULT_BOND);
         let agent = Agent::new(server(&cast.agent).map_err(unexpected)?, Arc::clone(&source))
             .with_purse(purse.map_err(unexpected)?)
             .with_trust(trust)

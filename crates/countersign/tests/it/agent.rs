@@ -49,7 +49,7 @@ async fn locked(at: &Path) -> usize {
 }
 
 /// A server with the agent's mandate; the agent's folder beside it.
-async fn served(at: &Path) -> (Running, String) {
+fn served(at: &Path) -> (Running, String) {
     std::fs::create_dir(at.join("data")).unwrap();
     std::fs::write(at.join("countersign.toml"), "data = \"data\"\n[mandates]\n").unwrap();
     let (delegate, address) = new_agent(at, &["--chain", "file:data/chain.db"]);
@@ -123,7 +123,7 @@ fn action(at: &Path, id: &str, usdm: u64) -> String {
 async fn an_agent_proposes_pays_and_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let (_running, address) = served(at).await;
+    let (_running, address) = served(at);
     let agent = |arguments: &[&str]| {
         let done = run(at, &[&["mandate", "agent"], arguments].concat());
         (done.status.code(), out(&done), err(&done))
@@ -139,7 +139,10 @@ async fn an_agent_proposes_pays_and_is_told() {
     };
     let small = action(at, "A1", 8);
     let (status, told) = proposed(&[&small, "--wait=20", "--receipt", "r.json"]);
-    assert_eq!((status, &told["outcome"], &told["end"]["what"]), (Some(0), &json!("allowed"), &json!("released")));
+    assert_eq!(
+        (status, &told["outcome"], &told["end"]["what"]),
+        (Some(0), &json!("allowed"), &json!("released"))
+    );
     assert_eq!(told["receipt"]["holds"], true, "{told}");
     assert_eq!(run(at, &["verify", "r.json"]).status.code(), Some(0));
 
@@ -151,7 +154,10 @@ async fn an_agent_proposes_pays_and_is_told() {
     assert_eq!(locked(at).await, 0);
     for _ in 0..2 {
         let (status, told) = proposed(&[&large, "--pay"]);
-        assert_eq!((status, &told["outcome"], &told["bond"]["status"]), (Some(3), &json!("waiting"), &json!("locked")));
+        assert_eq!(
+            (status, &told["outcome"], &told["bond"]["status"]),
+            (Some(3), &json!("waiting"), &json!("locked"))
+        );
         assert_eq!(locked(at).await, 1, "paid once");
     }
     let (status, shown, error) = agent(&["bond", "show"]);
@@ -202,6 +208,6 @@ fn what_is_of_no_use_says_so() {
     check(&["propose", "none.json", "--server", "https://authority.example"], "none.json");
     check(&["propose", &good, "--server", "http://127.0.0.1:1"], "http://127.0.0.1:1: ");
     std::fs::write(at.join("no.json"), "{}").unwrap();
-    check(&["propose", "no.json", "--server", "https://authority.example"], "no.json");
+    check(&["propose", "no.json", "--server", "https://authority.example"], "not an action");
     check(&["bond", "show"], "no chain");
 }

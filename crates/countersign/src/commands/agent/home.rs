@@ -88,14 +88,12 @@ impl Home {
             return Err(Failure::unusable(text));
         }
         let read = Figment::from(Toml::file_exact(&path)).extract::<Settings>();
-        let mut settings =
-            read.map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?;
+        let mut settings = read.map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?;
         if at.server.is_some() {
             settings.server.clone_from(&at.server);
         }
-        let key = |name: &str| {
-            SoftwareSigner::open(&folder.join(name)).map(Arc::new).map_err(Failure::unusable_by)
-        };
+        let key =
+            |name: &str| SoftwareSigner::open(&folder.join(name)).map(Arc::new).map_err(Failure::unusable_by);
         let (delegate, wallet) = (key(DELEGATE)?, key(WALLET)?);
         Ok(Self { folder, settings, delegate, wallet, source: Arc::new(env::System) })
     }
@@ -123,7 +121,8 @@ impl Home {
 
     pub fn server(&self) -> Result<Server, Failure> {
         let origin = self.settings.server.as_deref();
-        let origin = origin.ok_or_else(|| Failure::unusable("no server: --server URL, or set it in agent.toml"))?;
+        let origin =
+            origin.ok_or_else(|| Failure::unusable("no server: --server URL, or set it in agent.toml"))?;
         let credential = match &self.settings.bearer_file {
             Some(path) => Credential::Bearer(secret(&self.folder.join(path))?),
             None => Credential::Key(Arc::<SoftwareSigner>::clone(&self.delegate)),
@@ -135,7 +134,8 @@ impl Home {
 
     pub fn purse(&self) -> Result<Purse, Failure> {
         let chain = self.settings.chain.as_deref();
-        let chain = chain.ok_or_else(|| Failure::unusable("no chain is set in agent.toml to lock a bond on"))?;
+        let chain =
+            chain.ok_or_else(|| Failure::unusable("no chain is set in agent.toml to lock a bond on"))?;
         let url = match chain.strip_prefix("file:").filter(|path| !path.is_empty()) {
             Some(path) => format!("file:{}", self.folder.join(path).display()),
             None => chain.to_owned(),

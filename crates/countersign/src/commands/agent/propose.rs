@@ -88,8 +88,12 @@ fn unpaid(priced: &Priced) -> Told {
 /// What was decided.
 fn said(decided: &Decided) -> Told {
     let (status, word, line) = match &decided.outcome {
-        Outcome::Allowed(record) => (DONE, "allowed", format!("authorized by the engine: {}", record.digest_hex)),
-        Outcome::Allowable => (DONE, "allowable", "within the agent's own limits; nothing was signed".to_owned()),
+        Outcome::Allowed(record) => {
+            (DONE, "allowed", format!("authorized by the engine: {}", record.digest_hex))
+        }
+        Outcome::Allowable => {
+            (DONE, "allowable", "within the agent's own limits; nothing was signed".to_owned())
+        }
         Outcome::Quoted(price) => {
             (PERSON, "quoted", format!("a person would have to be asked, for {}", ada(price.amount.get())))
         }
@@ -98,9 +102,11 @@ fn said(decided: &Decided) -> Told {
             (PERSON, "delayed", format!("until {}, unless somebody objects", until.timestamp()))
         }
         Outcome::Denied(reason) => (NO, "denied", reason.to_string()),
-        Outcome::Declined { comment } => {
-            (NO, "declined", comment.as_ref().map_or_else(|| "a person said no".to_owned(), ToString::to_string))
-        }
+        Outcome::Declined { comment } => (
+            NO,
+            "declined",
+            comment.as_ref().map_or_else(|| "a person said no".to_owned(), ToString::to_string),
+        ),
     };
     let mut told = Told {
         status,
@@ -160,7 +166,9 @@ fn ended(told: &mut Told, end: Option<&End>, decided: &Decided) {
         Some(End::Released { tx_hash, receipt_id }) => {
             json!({ "what": word, "tx_hash": tx_hash, "receipt_id": receipt_id })
         }
-        Some(End::Declined { reason, comment }) => json!({ "what": word, "reason": reason, "comment": comment }),
+        Some(End::Declined { reason, comment }) => {
+            json!({ "what": word, "reason": reason, "comment": comment })
+        }
         Some(End::Closed(reason)) => json!({ "what": word, "reason": reason }),
         _ => json!({ "what": word }),
     };

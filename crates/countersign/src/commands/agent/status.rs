@@ -12,7 +12,10 @@ pub async fn run(status: &Status) -> Result<(), Failure> {
     if home.has_chain() {
         let purse = home.purse()?;
         println!("holds     {}", ada(purse.lovelace().await.map_err(failed)?));
-        println!("bonds     {} (countersign mandate agent bond show)", purse.bonds().all().map_err(failed)?.len());
+        println!(
+            "bonds     {} (countersign mandate agent bond show)",
+            purse.bonds().all().map_err(failed)?.len()
+        );
     }
     let Some(id) = &status.mandate else { return Ok(()) };
     let server = home.server()?;

@@ -77,7 +77,9 @@ async fn case_52_what_a_facilitator_refuses_is_not_settled() {
     let action = action("A1", 1800);
     let required = desk.price(&action).await;
     let (payment, lock) = exact(&required);
-    for refusal in [json!({ "isValid": false, "invalidReason": "invalid_exact_cardano_payload_amount" }), json!({})] {
+    for refusal in
+        [json!({ "isValid": false, "invalidReason": "invalid_exact_cardano_payload_amount" }), json!({})]
+    {
         *desks.verifies.lock().unwrap() = refusal.clone();
         let (status, body) = told(desk.pay(&action, &payment).await).await;
         match refusal.get("isValid") {
@@ -115,8 +117,7 @@ async fn a_settlement_whose_answer_is_lost_is_found_on_chain_and_not_made_again(
     let required = desk.price(&action).await;
     let (payment, lock) = exact(&required);
     *desks.verifies.lock().unwrap() = json!({ "isValid": true });
-    *desks.settles.lock().unwrap() =
-        json!({ "success": true, "transaction": Till::lock_hash(&lock).to_string(), "network": "cardano:preprod" });
+    *desks.settles.lock().unwrap() = json!({ "success": true, "transaction": Till::lock_hash(&lock).to_string(), "network": "cardano:preprod" });
     *desks.loses.lock().unwrap() = true;
     let (status, again) = told(desk.pay(&action, &payment).await).await;
     assert_eq!((status, &again["accepts"][0]["extra"]), (402, &required["accepts"][0]["extra"]));
