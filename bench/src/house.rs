@@ -4,6 +4,7 @@ use crate::Outcome;
 use env::{Source, System};
 use keys::{Algorithm, Signer, SoftwareSigner};
 use serde_json::{Value, json};
+use server::mandates::Setup;
 use server::{App, Config, Parts, Silent};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -24,11 +25,20 @@ pub struct House {
     folder: tempfile::TempDir,
 }
 
+/// What a server keeps of mandates: what they stand on, and each document with its vault.
+pub type Kept = (Setup, Vec<(Vec<u8>, mandate::Vault)>);
+
 /// Serves if this process was started for that by [`House::start`], until its standard input ends. Gives whether it did.
 pub fn serve_if_asked() -> Outcome<bool> {
+    serve_if_asked_with(async || Ok(None))
+}
+
+/// The same, with mandates.
+pub fn serve_if_asked_with(kept: impl AsyncFnOnce() -> Outcome<Option<Kept>>) -> Outcome<bool> {
     let mut arguments = std::env::args().skip(1);
     let (Some(ASK), Some(folder)) = (arguments.next().as_deref(), arguments.next()) else { return Ok(false) };
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(Path::new(&folder)))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async { serve(Path::new(&folder), kept().await?).await })?;
     Ok(true)
 }
 
@@ -99,6 +109,18 @@ impl Connection {
         self.exchange(method, path, &authorization, body).await
     }
 
+    /// A document posted as it is; the answer as it came, and when. Refusals are errors.
+    pub async fn post(&mut self, path: &str, secret: &str, body: &str) -> Outcome<(Instant, Vec<u8>)> {
+        let authorization = format!("authorization: Bearer {secret}\r\n");
+        self.write("POST", path, &authorization, body).await?;
+        match self.response().await? {
+            (200, answer, at) => Ok((at, answer)),
+            (status, answer, _) => {
+                Err(format!("{path}: {status} {}", String::from_utf8_lossy(&answer)).into())
+            }
+        }
+    }
+
     /// A tool called over MCP, 2025-11-25: its structured content. Refusals are errors.
     pub async fn tool(&mut self, name: &str, arguments: &Value) -> Outcome<Answer> {
         const HEADERS: &str =
@@ -116,20 +138,23 @@ impl Connection {
     }
 
     async fn exchange(&mut self, method: &str, path: &str, headers: &str, body: &Value) -> Outcome<Answer> {
-        let body = body.to_string();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n{headers}\r\n{body}",
-            self.port,
-            body.len()
-        );
-        self.stream.write_all(request.as_bytes()).await?;
+        self.write(method, path, headers, &body.to_string()).await?;
         let (status, body, at) = self.response().await?;
         if !(200..300).contains(&status) {
             return Err(format!("{method} {path}: {status} {}", String::from_utf8_lossy(&body)).into());
         }
         let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body)? };
         Ok(Answer { at, body })
+    }
+
+    async fn write(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Outcome {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n{headers}\r\n{body}",
+            self.port,
+            body.len()
+        );
+        Ok(self.stream.write_all(request.as_bytes()).await?)
     }
 
     async fn response(&mut self) -> Outcome<(u16, Vec<u8>, Instant)> {
@@ -207,7 +232,7 @@ fn secret(link: &str) -> Outcome<String> {
 }
 
 /// A whole server, its log and its effects included, without limits on how often: all requests come from one address.
-async fn serve(folder: &Path) -> Outcome {
+async fn serve(folder: &Path, kept: Option<Kept>) -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = listener.local_addr()?.port();
     let mut config = Config { public_url: format!("http://localhost:{port}").parse()?, ..Config::default() };
@@ -226,9 +251,12 @@ async fn serve(folder: &Path) -> Outcome {
     );
     let fetch = fetch::Client::new(fetch::Policy::default())?;
     let notifier = Arc::new(Silent);
-    let app =
-        App::new(Parts { config, journal, source, signer, log: Some(log), fetch, notifier, mandates: None })?;
+    let (mandates, anchored) = kept.map_or_else(|| (None, Vec::new()), |(setup, all)| (Some(setup), all));
+    let app = App::new(Parts { config, journal, source, signer, log: Some(log), fetch, notifier, mandates })?;
     app.found_organizations().await?;
+    for (document, vault) in anchored {
+        app.anchor_mandate(&document, vault, None).await.map_err(|refused| refused.text)?;
+    }
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());

@@ -17,6 +17,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &["canon", "env", "keys", "ledger"]),
     ("chain", &["canon", "env", "keys", "ledger", "mandate", "fetch"]),
     ("fetch", &["canon", "env", "ledger"]),
+    (
+        "client",
+        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "chain", "fetch"],
+    ),
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
     ("evm", &["canon", "ledger", "fetch"]),
     ("verifier", &["canon", "env", "keys", "ledger", "mandate", "fetch", "evm"]),

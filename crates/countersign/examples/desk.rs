@@ -198,6 +198,7 @@ fn app(first: &Json, source: &Arc<dyn Source>, treasury: &Arc<Treasury>, payment
         model: None,
         reading: env::Duration::from_millis(0),
         masumi: payments.map(selling),
+        facilitator: None,
     };
     App::new(Parts {
         config,

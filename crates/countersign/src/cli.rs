@@ -30,7 +30,7 @@ pub enum Command {
     /// The server's keys
     #[command(subcommand)]
     Keys(Keys),
-    /// Mandates: hash a document, judge an action, rebuild what the engine signs
+    /// Mandates: hash a document, judge an action, propose one as its agent, sign as its approver
     #[command(subcommand)]
     Mandate(crate::commands::mandate::Mandate),
     /// Evidence of what an agent did: a sample to try, and what records commit to

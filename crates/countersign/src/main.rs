@@ -40,7 +40,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Verify(arguments) => return commands::verify::run(&arguments),
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
-        Command::Mandate(command) => wait(commands::mandate::run(&command))?,
+        Command::Mandate(command) => return wait(commands::mandate::run(&command)),
         Command::Evidence(command) => commands::evidence::run(&command)?,
         Command::Keys(command) => commands::keys::run(&command)?,
         Command::Completions { shell } => commands::shell::completions(shell)?,
@@ -59,7 +59,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn wait(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+fn wait<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::unusable_by)?.block_on(work)
 }

@@ -13,7 +13,9 @@ use mandate::statement::{Panel, Seat as PanelSeat};
 use mandate::text::{Ed25519Key, Id, KeyHash, Text};
 use serde::Deserialize;
 use server::mandates::masumi::{Funds, Node, Selling};
-use server::mandates::{CallerKey, Embedded, Kind, Peer, Quorum, Registry, Seated, Setup, Unverified, Verifier};
+use server::mandates::{
+    CallerKey, Embedded, Facilitator, Kind, Peer, Quorum, Registry, Seated, Setup, Unverified, Verifier,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +71,9 @@ pub struct Mandates {
     pub registry: Option<ReportRegistry>,
     #[serde(default)]
     pub anchored: Vec<Anchored>,
+    /// `https://…`: the x402 facilitator that submits the locks which agents hand over; without it this server does.
+    #[serde(default)]
+    pub facilitator: Option<String>,
     /// Checks sold as Masumi jobs; off without it.
     #[serde(default)]
     pub masumi: Option<Masumi>,
@@ -191,6 +196,7 @@ pub fn setup(config: &Config, source: &Arc<dyn Source>) -> Result<Option<Setup>,
         principals: own.principals.clone(),
         model: own.model.clone(),
         reading: env::Duration::from_secs(own.reading_seconds),
+        facilitator: facilitator(own, config)?,
         rail: Arc::new(treasury),
         masumi: own.masumi.as_ref().map(|masumi| selling(own, masumi, config)).transpose()?,
     }))
@@ -284,6 +290,14 @@ pub fn caller_secret(path: &Path) -> Result<String, Failure> {
         return Err(Failure::unusable(text));
     }
     Ok(secret)
+}
+
+/// One that may not be called is refused here.
+fn facilitator(own: &Mandates, config: &Config) -> Result<Option<Facilitator>, Failure> {
+    let Some(base) = &own.facilitator else { return Ok(None) };
+    let bad = |error: fetch::Error| Failure::unusable(format!("config: mandates.facilitator: {error}"));
+    crate::notifier::client(config)?.permits(&fetch::Destination::parse(base).map_err(bad)?).map_err(bad)?;
+    Facilitator::new(base).map(Some).map_err(bad)
 }
 
 /// A file that holds a secret and nothing else.

@@ -33,6 +33,7 @@ mod reason;
 pub mod receipt;
 pub mod replay;
 pub mod report;
+pub mod request;
 pub mod rule;
 mod schema;
 mod shelf;

@@ -1,13 +1,14 @@
 //! Public figures of a mandate (spec 1.12), from its log alone.
 
 use crate::Outcome;
-use crate::log::{Event, Fact, Phase, RunId};
+use crate::log::{ApprovalId, Event, Fact, Phase, RunId};
 use crate::reason::Reason;
-use crate::text::Id;
+use crate::text::{Id, TxHash};
+use crate::transaction::Transaction;
 use canon::Digest;
 use env::Timestamp;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The log folded: what every proposal came to, and what was paid for asking.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,12 @@ pub struct Tally {
     approvals_requested: u64,
     bonds: Bonds,
     budget_exhausted: u64,
+    /// The fees of releases as they were built.
+    built: BTreeMap<TxHash, u64>,
+    /// Releases that are in a block.
+    released: BTreeSet<TxHash>,
+    /// What spent a bond and was no release.
+    spends: BTreeMap<TxHash, ApprovalId>,
 }
 
 /// A proposal. Those that are no action are each their own (W15).
@@ -42,6 +49,16 @@ pub struct Bonds {
     pub required: u64,
 }
 
+/// What the fee wallet paid for (W17).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Fees {
+    /// Bonds that were given back or captured apart from a release.
+    pub bond_spends: u64,
+    /// The ledger's fees of all of these, as far as they are known.
+    pub lovelace: u64,
+    pub releases: u64,
+}
+
 /// `GET /v1/metrics`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metrics {
@@ -53,6 +70,7 @@ pub struct Metrics {
     pub interruptions_per_100_actions: Tenths,
     pub bonds: Bonds,
     pub budget_exhausted: u64,
+    pub fees: Fees,
     pub median_decision_ms: Option<u64>,
 }
 
@@ -91,13 +109,32 @@ impl Tally {
             Fact::ApprovalRequested(_) => self.approvals_requested += 1,
             Fact::BondRequired { .. } => self.bonds.required += 1,
             Fact::BondLocked(_) => self.bonds.locked += 1,
-            Fact::BondRefunded { .. } => self.bonds.refunded += 1,
-            Fact::BondCaptured { .. } => self.bonds.captured += 1,
+            Fact::BondRefunded { approval_id, tx_hash, .. } => {
+                self.bonds.refunded += 1;
+                self.spends.insert(*tx_hash, approval_id.clone());
+            }
+            Fact::BondCaptured { approval_id, tx_hash, .. } => {
+                self.bonds.captured += 1;
+                self.spends.insert(*tx_hash, approval_id.clone());
+            }
+            Fact::TransactionBuilt(built) => {
+                let fee = Transaction::read_hex(&built.tx_body_cbor).and_then(|read| read.fee);
+                self.built.extend(fee.map(|fee| (built.tx_hash, fee)));
+            }
+            Fact::TransactionConfirmed { tx_hash, .. } => {
+                self.released.insert(*tx_hash);
+            }
             Fact::ActionDenied { reason: Reason::InterruptBudgetExhausted, .. } => self.budget_exhausted += 1,
             _ => {}
         }
     }
 
+    /// What spent a bond apart from a release: the log has no more of it than its hash.
+    pub fn bond_spends(&self) -> impl Iterator<Item = (&TxHash, &ApprovalId)> {
+        self.spends.iter().filter(|(tx_hash, _)| !self.released.contains(*tx_hash))
+    }
+
+    /// The figures; the fees are those of releases.
     pub fn metrics(&self) -> Metrics {
         let decided: Vec<_> = self
             .actions
@@ -117,6 +154,11 @@ impl Tally {
             interruptions_per_100_actions: Tenths(rounded(per_100, evaluated)),
             bonds: self.bonds,
             budget_exhausted: self.budget_exhausted,
+            fees: Fees {
+                bond_spends: count(self.bond_spends().count()),
+                lovelace: self.released.iter().filter_map(|tx_hash| self.built.get(tx_hash)).sum(),
+                releases: count(self.released.len()),
+            },
             median_decision_ms: median(&times),
         }
     }

@@ -13,6 +13,8 @@ use canon::Digest;
 pub struct Transaction {
     /// BLAKE2b-256 of the body's bytes.
     pub hash: TxHash,
+    /// Lovelace.
+    pub fee: Option<u64>,
     /// The note under label 1694. A body alone has only the hash of it.
     pub note: Option<Note>,
 }
@@ -70,7 +72,11 @@ impl Transaction {
                 note(&Reader { bytes: auxiliary, at: 0 }.item(DEEPEST)?)
             }
         };
-        Some(Self { hash: Hex::from_bytes(blake(body)), note })
+        let fee = match item.get(&Item::Int(2)) {
+            Some(Item::Int(fee)) => u64::try_from(*fee).ok(),
+            _ => None,
+        };
+        Some(Self { hash: Hex::from_bytes(blake(body)), fee, note })
     }
 }
 

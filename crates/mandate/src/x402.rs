@@ -4,7 +4,7 @@
 use crate::log::ApprovalId;
 use crate::price::{BondDatum, OutRef, Price};
 use crate::text::{KeyHash, Text, TxHash};
-use canon::Value;
+use canon::{Raw, Value};
 use serde::{Deserialize, Serialize};
 
 /// The body of a 402, and its PAYMENT-REQUIRED header.
@@ -104,8 +104,9 @@ pub fn required(
 pub enum Payment {
     /// It has locked the bond itself.
     Locked { approval_id: ApprovalId, at: OutRef },
-    /// It hands over the signed transaction, base64 of its CBOR; `nonce` is an input that it spends.
-    Transaction { approval_id: ApprovalId, transaction: Text<1, 65_536>, nonce: OutRef },
+    /// It hands over the signed transaction, base64 of its CBOR; `nonce` is an input that it spends. A facilitator is given the
+    /// whole document.
+    Transaction { approval_id: ApprovalId, transaction: Text<1, 65_536>, nonce: OutRef, document: Raw },
 }
 
 /// Reads a PAYMENT-SIGNATURE. Whatever is neither of the two forms is no payment.
@@ -121,7 +122,8 @@ pub fn payment(json: &[u8]) -> Option<Payment> {
         let approval_id = accepted.pointer("/extra/escalation/approval_id")?.as_str()?.parse().ok()?;
         let (tx_hash, index) = read.nonce.split_once('#')?;
         let nonce = OutRef { tx_hash: tx_hash.parse().ok()?, output_index: index.parse().ok()? };
-        return Some(Payment::Transaction { approval_id, transaction: read.transaction, nonce });
+        let document = Raw::from_slice(json).ok()?;
+        return Some(Payment::Transaction { approval_id, transaction: read.transaction, nonce, document });
     }
     let read: LockedPayload = canon::from_value(payload).ok()?;
     let at = OutRef { output_index: read.output_index, tx_hash: read.tx_hash };

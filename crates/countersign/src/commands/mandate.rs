@@ -14,6 +14,7 @@ use mandate::{
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub enum Mandate {
@@ -54,6 +55,9 @@ pub enum Mandate {
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
     },
+    /// The agent's side: keys, proposals, bonds
+    #[command(subcommand)]
+    Agent(super::agent::Agent),
     /// What the principal does on chain: anchor a mandate, open its vault, move its money, change or revoke it
     Principal(super::principal::Principal),
 }
@@ -95,7 +99,7 @@ pub struct Decision {
     outcome: Option<String>,
 }
 
-pub async fn run(command: &Mandate) -> Result<(), Failure> {
+pub async fn run(command: &Mandate) -> Result<ExitCode, Failure> {
     let line = match command {
         Mandate::Hash { file } => hash(&read_input(file)?)?.to_string(),
         Mandate::Evaluate(arguments) => text(&evaluate(arguments)?)?,
@@ -104,10 +108,13 @@ pub async fn run(command: &Mandate) -> Result<(), Failure> {
         Mandate::Key { file } => key_line(file)?,
         Mandate::Sign { what, key } => text(&sign(what, &opened(key)?)?)?,
         Mandate::Witness { transaction, key } => witness(transaction, &opened(key)?)?,
-        Mandate::Principal(principal) => return super::principal::run(principal).await,
+        Mandate::Agent(command) => return super::agent::run(command).await,
+        Mandate::Principal(principal) => {
+            return super::principal::run(principal).await.map(|()| ExitCode::SUCCESS);
+        }
     };
     println!("{line}");
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn hash(bytes: &[u8]) -> Result<Digest, Failure> {

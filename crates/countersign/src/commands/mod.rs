@@ -1,5 +1,6 @@
 //! One module a command. Each ends in `Ok` or in a [`Failure`] that carries the exit status.
 
+pub mod agent;
 pub mod canon;
 pub mod doctor;
 pub mod evidence;

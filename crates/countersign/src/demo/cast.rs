@@ -2,7 +2,7 @@
 
 use super::billing::Billing;
 use crate::commands::Failure;
-use chain::{Anchor, Asset, Built, LedgerChain, Treasury, Value, Wallet};
+use chain::{Anchor, Asset, Built, LedgerChain, Treasury, Value};
 use env::Source;
 use keys::{Algorithm, PublicKey, Signer, SoftwareSigner};
 use mandate::issue::ChainName;
@@ -27,7 +27,6 @@ pub struct Cast {
     pub billing: Billing,
     pub vendor: Address,
     pub treasury: Arc<Treasury>,
-    pub wallet: Wallet,
 }
 
 impl Person {
@@ -65,17 +64,16 @@ impl Cast {
         let ledger = LedgerChain::open(Some(&folder.join("chain.db")), Arc::clone(&source), NETWORK);
         let ledger = Arc::new(ledger.map_err(Failure::unusable_by)?);
         let fees = Person::new()?;
-        let treasury = Treasury::new(ledger.clone(), NETWORK, fees.0, Arc::clone(&source));
+        let treasury = Treasury::new(ledger.clone(), NETWORK, fees.0, source);
         let treasury = Arc::new(treasury.map_err(Failure::unusable_by)?);
         let (principal, agent) = (Person::new()?, Person::new()?);
-        let wallet = Wallet::new(ledger.clone(), NETWORK, agent.0.clone(), source);
-        let wallet = wallet.map_err(Failure::unusable_by)?;
+        let wallet = address(agent.key_hash()?);
         let fund = |address: &Address, value: Value| {
             ledger.fund(address, value).map(drop).map_err(Failure::unusable_by)
         };
         for _ in 0..8 {
             fund(treasury.wallet().address(), Value::of(200_000_000))?;
-            fund(wallet.address(), Value::of(20_000_000))?;
+            fund(&wallet, Value::of(20_000_000))?;
         }
         let payer = address(principal.key_hash()?);
         fund(&payer, Value::of(5_000_000).with(asset()?, DEPOSIT))?;
@@ -88,7 +86,6 @@ impl Cast {
             billing: Billing::open().await?,
             vendor,
             treasury,
-            wallet,
         })
     }
 

@@ -1,8 +1,8 @@
 //! A check sold as a Masumi job: a buyer orders it, pays through a payment service of this machine, and checks what it got.
 
-use super::mandate::Story;
 use super::{short, step, text};
 use crate::commands::{Failure, verify as verdict};
+use client::Ask;
 use fetch::{Client, HostPort, Policy, Request};
 use http::{HeaderName, Method, StatusCode};
 use serde_json::{Value, json};
@@ -13,8 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where jobs of the demo are paid, and the key for it.
+/// Where jobs of the demo are sold and paid, and the key for paying.
 pub struct Market {
+    seller: SocketAddr,
     at: SocketAddr,
     token: String,
     client: Client,
@@ -25,16 +26,17 @@ const BUYER: &str = "0123456789abcdef0123";
 const AGENT_BYTES: usize = 40;
 
 impl Market {
-    pub async fn open() -> Result<Self, Failure> {
+    pub async fn open(seller: SocketAddr) -> Result<Self, Failure> {
         let source = Arc::new(env::System);
         let token = env::Source::env(&env::System).secret();
-        let service = Arc::new(Local::new(source, &agent(), &seller(), price(), &token));
+        let service = Arc::new(Local::new(source, &agent(), &vkey(), price(), &token));
         let listener = crate::commands::serve::listen("127.0.0.1:0").await?;
         let at = listener.local_addr().map_err(Failure::unusable_by)?;
         tokio::spawn(async move { axum::serve(listener, service.router()).await });
-        let allow = vec![at.to_string().parse::<HostPort>().map_err(Failure::unusable_by)?];
+        let host = |at: SocketAddr| at.to_string().parse::<HostPort>().map_err(Failure::unusable_by);
+        let allow = vec![host(at)?, host(seller)?];
         let client = Client::new(Policy { allow, ..Policy::default() }).map_err(Failure::unusable_by)?;
-        Ok(Self { at, token, client })
+        Ok(Self { seller, at, token, client })
     }
 
     /// What the demo's server sells.
@@ -48,7 +50,7 @@ impl Market {
                 mandates: vec!["M-001".parse().map_err(Failure::unusable_by)?],
             },
             agent_identifier: agent(),
-            seller_vkey: seller(),
+            seller_vkey: vkey(),
             network: "Preprod".to_owned(),
             price: price(),
             source_index: 0,
@@ -80,21 +82,19 @@ impl Market {
         }
         Err(Failure::refused(format!("the payment service answered {}", paid.status)))
     }
-}
 
-impl Story<'_> {
-    /// Sells the evaluation of an invoice, and has the buyer check it without the server.
-    pub async fn sell(&self, market: &Market, id: &str, amount: u64, folder: &Path) -> Result<(), Failure> {
-        let proposal = self.signed_proposal(id, amount)?;
+    /// Buys the evaluation of a proposal, and checks it without the server.
+    pub async fn buy(&self, ask: &Ask, folder: &Path) -> Result<(), Failure> {
+        let asked: Value = serde_json::from_slice(&ask.body).map_err(Failure::unusable_by)?;
         let order = json!({ "identifier_from_purchaser": BUYER,
-            "input_data": { "mandate_id": "M-001", "proposal": proposal } });
-        let terms = self.ok(Method::POST, "/start_job", Some(&order), &[]).await?;
-        market.pay(&terms).await?;
+            "input_data": { "mandate_id": "M-001", "proposal": asked.get("proposal") } });
+        let terms = self.asked(Method::POST, "/start_job", Some(&order)).await?;
+        self.pay(&terms).await?;
         let job = text(&terms, "job_id")?;
         let path = format!("/status?job_id={job}");
         let done = async {
             loop {
-                let told = self.ok(Method::GET, &path, None, &[]).await?;
+                let told = self.asked(Method::GET, &path, None).await?;
                 match told.get("status").and_then(Value::as_str) {
                     Some("completed") => return Ok(told),
                     Some("failed") => return Err(Failure::refused("the job failed")),
@@ -104,7 +104,7 @@ impl Story<'_> {
         };
         let told = tokio::time::timeout(Duration::from_secs(30), done).await;
         let told = told.map_err(|_| Failure::refused("the job was not delivered"))??;
-        let file = self.ok(Method::GET, &format!("/v1/jobs/{job}/proof"), None, &[]).await?;
+        let file = self.asked(Method::GET, &format!("/v1/jobs/{job}/proof"), None).await?;
         let bytes = canon::to_vec(&file).map_err(Failure::unusable_by)?;
         std::fs::write(folder.join("job.json"), &bytes).map_err(Failure::unusable_by)?;
         let report = verify::verify(&bytes, None);
@@ -121,13 +121,30 @@ impl Story<'_> {
         );
         Ok(())
     }
+
+    /// What the seller answers.
+    async fn asked(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Failure> {
+        let to = fetch::Destination::parse(&format!("http://{}{path}", self.seller));
+        let mut request = Request::new(method, to.map_err(Failure::unusable_by)?);
+        if let Some(body) = body {
+            request.body = body.to_string().into();
+            request = request
+                .header(http::header::CONTENT_TYPE, "application/json")
+                .map_err(Failure::unusable_by)?;
+        }
+        let answer = self.client.send(request).await.map_err(Failure::unusable_by)?;
+        if answer.status != StatusCode::OK {
+            return Err(Failure::refused(format!("the seller answered {}", answer.status)));
+        }
+        serde_json::from_slice(&answer.body).map_err(Failure::unusable_by)
+    }
 }
 
 fn agent() -> String {
     "a9".repeat(AGENT_BYTES)
 }
 
-fn seller() -> String {
+fn vkey() -> String {
     "5e".repeat(28)
 }
 

@@ -46,8 +46,8 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
         Some(Part::Room) => None,
         _ => Some(cast::Cast::assemble(folder.path()).await?),
     };
-    let market = market::Market::open().await?;
-    let (setup, secret) = cast.as_ref().map(|cast| mandate::setup(cast, &market)).transpose()?.unzip();
+    let market = market::Market::open(address).await?;
+    let setup = cast.as_ref().map(|cast| mandate::setup(cast, &market)).transpose()?;
     let app = house.app_with(setup)?;
     app.found_organizations().await.map_err(Failure::unusable_by)?;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -68,10 +68,10 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
         let room = play(&app, &format!("http://{address}/mcp")).await?;
         prove(&app, &room, &proofs, &pinned).await?;
     }
-    if let Some((cast, secret)) = cast.as_ref().zip(secret) {
+    if let Some(cast) = &cast {
         println!("\nAn agent with an allowance, on an embedded ledger that plays {}.\n", mandate::network());
-        let story = mandate::Story::begin(&app, cast, secret, &address.to_string()).await?;
-        story.play(&market, &proofs, &pinned).await?;
+        let story = mandate::Story::begin(&app, cast, &address.to_string(), folder.path(), pinned).await?;
+        story.play(&market, &proofs).await?;
         if let Some(file) = &arguments.record {
             recorder.finish(&story, &public, file).await?;
         }

@@ -1,12 +1,12 @@
 //! Records what the demo's server answers, for [`server::mandates::fixture`].
 
-use super::mandate::Story;
+use super::mandate::{Story, unexpected};
 use crate::commands::Failure;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use serde_json::{Value, json};
 use server::mandates::fixture::{Asked, ORIGIN, Recording};
 use std::path::Path;
@@ -49,8 +49,9 @@ pub async fn listen(State(recorder): State<Recorder>, request: Request, next: Ne
 impl Recorder {
     /// Asks for what the story did not, and writes all of it, a recording a line.
     pub async fn finish(&self, story: &Story<'_>, public: &str, file: &Path) -> Result<(), Failure> {
-        let bearer = [("authorization", format!("Bearer {}", story.secret))];
-        let get = async |path: &str| story.send(Method::GET, path, None, &bearer).await;
+        let (agent, approver) = (story.agent.server(), &story.approver);
+        let get = async |path: &str| agent.get(path).await.map_err(unexpected);
+        let post = async |path: &str, body: &Value| agent.post(path, body).await.map_err(unexpected);
         for path in [
             "/.well-known/agent.json",
             "/availability",
@@ -61,21 +62,22 @@ impl Recorder {
         ] {
             get(path).await?;
         }
-        let (_, listed) = get("/v1/runs?mandate_id=M-001").await?;
+        let listed = get("/v1/runs?mandate_id=M-001").await?;
+        let listed: Value = serde_json::from_slice(&listed).map_err(Failure::unusable_by)?;
         let runs = listed.get("runs").and_then(Value::as_array).cloned().unwrap_or_default();
         for run in &runs {
             let id = run.get("run_id").and_then(Value::as_str).unwrap_or_default();
             get(&format!("/v1/runs/{id}/log")).await?;
         }
         for id in ["AP-1", "AP-2", "AP-3"] {
-            story.read_as_approver(&format!("/v1/approvals/{id}")).await?;
+            approver.get(&format!("/v1/approvals/{id}")).await.map_err(unexpected)?;
         }
-        story.read_as_approver("/v1/approvals?status=pending").await?;
+        approver.get("/v1/approvals?status=pending").await.map_err(unexpected)?;
         let opening = json!({ "mandate_id": "M-001", "goal": "Pay the bills" });
-        story.ok(Method::POST, "/v1/runs", Some(&opening), &bearer).await?;
+        post("/v1/runs", &opening).await?;
         let first = runs.last().and_then(|run| run.get("run_id")?.as_str()).unwrap_or_default();
-        story.ok(Method::POST, &format!("/v1/runs/{first}/share"), Some(&json!({})), &bearer).await?;
-        story.ok(Method::POST, &format!("/v1/runs/{first}/finish"), Some(&json!({})), &bearer).await?;
+        post(&format!("/v1/runs/{first}/share"), &json!({})).await?;
+        post(&format!("/v1/runs/{first}/finish"), &json!({})).await?;
         get(&format!("/v1/runs/{first}/log")).await?;
         self.receipts(story).await?;
         get(&format!("/v1/mandates/M-001/runs/{first}/proof")).await?;
@@ -90,9 +92,8 @@ impl Recorder {
             let id = one.body.get("receipt_id").and_then(Value::as_str);
             named.extend(id.map(str::to_owned).filter(|id| !named.contains(id)));
         }
-        let bearer = [("authorization", format!("Bearer {}", story.secret))];
         for id in named {
-            story.ok(Method::GET, &format!("/v1/receipts/{id}"), None, &bearer).await?;
+            story.agent.server().get(&format!("/v1/receipts/{id}")).await.map_err(unexpected)?;
         }
         Ok(())
     }

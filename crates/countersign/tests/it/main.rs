@@ -7,6 +7,7 @@
     clippy::as_conversions
 )]
 
+mod agent;
 mod canon;
 mod demo;
 mod erase;

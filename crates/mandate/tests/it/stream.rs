@@ -379,7 +379,7 @@ fn the_figures_of_a_day() {
         metrics,
         json!({"actions_evaluated": 5, "allow": 1, "deny": 1, "escalate": 3, "interruptions_per_100_actions": 40,
             "bonds": {"required": 3, "locked": 2, "refunded": 1, "captured": 1}, "budget_exhausted": 0,
-            "median_decision_ms": 0})
+            "median_decision_ms": 0, "fees": {"releases": 0, "bond_spends": 2, "lovelace": 0}})
     );
     let empty: Value = serde_json::from_slice(&canon::to_vec(&Tally::default().metrics()).unwrap()).unwrap();
     assert_eq!(empty["median_decision_ms"], Value::Null);

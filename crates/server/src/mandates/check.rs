@@ -110,7 +110,9 @@ impl App {
         let read = HashedAction::read(action.as_bytes()).ok();
         let run = self.run_of(&known, &asked, role, read.as_ref()).await?;
         let bond = match (&payment, &read) {
-            (Some(payment), Some(action)) if body.execute => self.paid_with(&known, action, payment).await?,
+            (Some(payment), Some(action)) if body.execute => {
+                self.paid_with(&known, action, payment, back_to).await?
+            }
             _ => None,
         };
         let verification = match &read {
@@ -243,6 +245,7 @@ impl App {
         known: &Known,
         action: &HashedAction,
         payment: &Payment,
+        back_to: Option<BackTo>,
     ) -> Result<Option<Locked>, Refused> {
         let (Payment::Locked { approval_id, .. } | Payment::Transaction { approval_id, .. }) = payment;
         let priced = known.state.approval(approval_id);
@@ -255,8 +258,20 @@ impl App {
         let rail = &self.mandates()?.setup.rail;
         match payment {
             Payment::Locked { at, .. } => Ok(rail.bond(*at).await?),
-            Payment::Transaction { transaction, .. } => {
+            Payment::Transaction { transaction, document, .. } => {
                 let Some(bytes) = base64(transaction.as_str()) else { return Ok(None) };
+                if let Some(facilitator) = &self.mandates()?.setup.facilitator {
+                    // It may have landed before, with its answer lost.
+                    let Ok(tx_hash) = rail.hash_of(&bytes) else { return Ok(None) };
+                    if let Some(locked) = self.lock_of(tx_hash, approval_id).await? {
+                        return Ok(Some(locked));
+                    }
+                    let required = self.price_told(known, Some(action), &priced.price, back_to)?;
+                    let [_, exact] = &required.accepts;
+                    let out = self.facilitated(facilitator, document, exact).await?;
+                    let Some(tx_hash) = out else { return Ok(None) };
+                    return self.lock_of(tx_hash, approval_id).await;
+                }
                 let tx_hash = match rail.lock_by(&bytes).await {
                     Ok(tx_hash) => tx_hash,
                     // Whether it has landed shows when the agent asks again.

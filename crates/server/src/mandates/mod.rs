@@ -6,6 +6,7 @@ mod answer;
 mod approve;
 mod check;
 pub mod desk;
+mod facilitator;
 pub mod fixture;
 mod http;
 mod interpret;
@@ -31,13 +32,15 @@ mod witnesses;
 
 pub use acts::{Act, ActTold, Paid, Progress, Told, What};
 pub use answer::Verified;
+pub use facilitator::Facilitator;
+pub use mandate::request::{SIGNATURE_TAG, signature_profile};
 pub use quorum::{Peer, Quorum};
 pub use rail::{Built, ChainError, Found, Rail, Release};
 pub use refused::Refused;
 pub use registry::{Embedded, Entry, Recorded, Registry, RegistryError};
 pub use verifier::{Appraised, Unverified, Verifier};
 pub use waits::Waits;
-pub use who::{CallerKey, Kind, SIGNATURE_TAG, Seated, signature_profile};
+pub use who::{CallerKey, Kind, Seated};
 
 pub(crate) use http::routes;
 
@@ -76,6 +79,8 @@ pub struct Setup {
     pub reading: env::Duration,
     /// Checks that are sold as Masumi jobs; `None`: none are.
     pub masumi: Option<masumi::Selling>,
+    /// Who submits the locks that agents hand over; without one this server does.
+    pub facilitator: Option<Facilitator>,
 }
 
 /// Mandates as this server keeps them.

@@ -21,6 +21,9 @@ pub trait Rail: Send + Sync + std::fmt::Debug + 'static {
     /// The bond at exactly this output (W6). `None`: spent, never there, or no bond.
     async fn bond(&self, at: OutRef) -> Result<Option<Locked>, ChainError>;
 
+    /// The hash of a transaction. Refuses what is none.
+    fn hash_of(&self, tx: &[u8]) -> Result<TxHash, ChainError>;
+
     /// Submits an agent's own signed lock (x402 `exact`). One that has landed already gives its hash.
     async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, ChainError>;
 
@@ -73,6 +76,10 @@ impl Rail for Treasury {
 
     async fn bond(&self, at: OutRef) -> Result<Option<Locked>, ChainError> {
         Self::bond(self, at).await
+    }
+
+    fn hash_of(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
+        Ok(chain::transaction::Transaction::read(tx)?.hash())
     }
 
     async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, ChainError> {

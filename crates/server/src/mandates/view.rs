@@ -27,6 +27,8 @@ struct View {
     built: HashMap<AuthorizationDigest, LogHead>,
     /// Heads that a transaction in a block commits to, in order of landing.
     committed: Vec<Commitment>,
+    /// Fees of what spent a bond by itself, which the log does not have.
+    fees: HashMap<TxHash, u64>,
 }
 
 /// A run, as it is listed.
@@ -92,6 +94,7 @@ impl View {
             runs: BTreeMap::new(),
             built: HashMap::new(),
             committed: Vec::new(),
+            fees: HashMap::new(),
         }
     }
 
@@ -133,7 +136,24 @@ impl View {
 impl App {
     pub(crate) async fn metrics_of(&self, mandate: &Id) -> Result<Metrics, Refused> {
         let known = self.mandate(mandate).await?;
-        self.viewed(&known, |view| view.tally.metrics()).await
+        let unknown = |view: &mut View| {
+            let spends = view.tally.bond_spends().filter(|(tx_hash, _)| !view.fees.contains_key(*tx_hash));
+            spends.map(|(tx_hash, id)| (*tx_hash, id.clone())).collect::<Vec<_>>()
+        };
+        let mut found = HashMap::new();
+        for (tx_hash, id) in self.viewed(&known, unknown).await? {
+            let kept = self.bond_txs(&known.stream, &id).await?;
+            let kept = kept.iter().find(|tx| tx.tx_hash == tx_hash);
+            let fee = kept.and_then(|tx| mandate::transaction::Transaction::read_hex(&tx.tx)?.fee);
+            found.insert(tx_hash, fee.unwrap_or(0));
+        }
+        self.viewed(&known, |view| {
+            view.fees.extend(found);
+            let mut metrics = view.tally.metrics();
+            metrics.fees.lovelace += view.fees.values().sum::<u64>();
+            metrics
+        })
+        .await
     }
 
     /// Newest first.
@@ -226,7 +246,7 @@ impl App {
         self.seals().unseal::<RunPass>(DOMAIN, token).filter(|pass| self.now() < pass.until)
     }
 
-    async fn viewed<T>(&self, known: &Known, read: impl FnOnce(&View) -> T) -> Result<T, Refused> {
+    async fn viewed<T>(&self, known: &Known, read: impl FnOnce(&mut View) -> T) -> Result<T, Refused> {
         let view = {
             let mut views = self.mandates()?.views.0.lock().unwrap_or_else(PoisonError::into_inner);
             let fresh = || Arc::new(tokio::sync::Mutex::new(View::new()));
@@ -244,7 +264,7 @@ impl App {
                 view.fold(&known.anchored.mandate.id, &event);
             }
         }
-        Ok(read(&view))
+        Ok(read(&mut view))
     }
 }
 

@@ -8,10 +8,10 @@ use ::http::request::Parts;
 use ::http::{HeaderMap, Method};
 use approvals::{MemberId, OrgId};
 use canon::Digest;
-use env::Duration;
-use keys::http::{Body, Message, Parameter, Profile};
+use keys::http::Message;
 use keys::{PublicKey, SecretHash};
 use mandate::Mandate;
+use mandate::request::{LONGEST, SKEW, signature_profile};
 use mandate::text::{Ed25519Key, Id, KeyHash};
 use store::{Append, Idempotency, StoreError};
 
@@ -63,25 +63,6 @@ pub(crate) enum Role {
     Approver(KeyHash),
     Principal,
 }
-
-/// The tag of a signature that asks for authority.
-pub const SIGNATURE_TAG: &str = "countersign-authority";
-
-/// What the signature of a request covers. Its `keyid` is `ed25519:` and the key in hex.
-pub fn signature_profile() -> Profile<'static> {
-    Profile {
-        components: &["@method", "@authority", "@path", "@query"],
-        body: Body::IfAny,
-        label: None,
-        tag: Some(SIGNATURE_TAG),
-        requires: &[Parameter::KeyId, Parameter::Nonce, Parameter::Tag],
-        max_age: LONGEST,
-        skew: SKEW,
-    }
-}
-
-const LONGEST: Duration = Duration::from_secs(480);
-const SKEW: Duration = Duration::from_secs(60);
 
 impl Who {
     pub fn role(&self, mandate: &Mandate) -> Role {

@@ -114,6 +114,21 @@ async fn the_table_of_callers_and_routes() {
 }
 
 #[tokio::test]
+async fn w16_what_waits_for_an_approver_is_not_public() {
+    let desk = Desk::start().await;
+    let id = desk.ask(&action("A1", 1800)).await;
+    let run = desk.state().await.approval(&id.parse().unwrap()).unwrap().run.clone();
+    let inbox = "/v1/approvals?status=pending".to_owned();
+    for path in [inbox, format!("/v1/approvals/{id}"), format!("/v1/runs/{run}/log")] {
+        let response = ask(&desk, By::Nobody, Method::GET, &path, None).await;
+        let (status, body) = told(response).await;
+        assert_eq!(status, 401, "{path}");
+        assert!(!body.to_string().contains("INV-A1"), "{path}: {body}");
+        assert_eq!(ask(&desk, By::Approver, Method::GET, &path, None).await.status(), 200, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn nobody_but_the_approver_authorizes() {
     let desk = Desk::start().await;
     let id = desk.ask(&action("A1", 1800)).await;

@@ -201,7 +201,7 @@ async fn what_is_allowed_is_paid_by_the_vault() {
 }
 
 #[tokio::test]
-async fn what_a_person_signs_is_paid_and_the_bond_goes_back_with_it() {
+async fn w7_what_a_person_signs_is_paid_and_the_bond_goes_back_with_it() {
     let coast = Coast::start().await;
     let before = coast.agent.address().clone();
     let id = coast.ask(&action("A1", 1800)).await;
@@ -259,6 +259,31 @@ async fn a_bond_that_nobody_answered_goes_back_by_time() {
     coast.until("refunded", 61, |state| state.open().count() == 0).await;
     use chain::Chain;
     assert!(coast.ledger.utxos(coast.treasury.escrow().as_str()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn w17_what_the_fee_wallet_pays_for_is_told() {
+    let coast = Coast::start().await;
+    let digest = coast.allowed("A1").await;
+    coast.until("settled", 0, settled(digest)).await;
+    let released = coast.state().await.authorization(&digest).unwrap().tx_hash.unwrap();
+    let id = coast.ask(&action("A2", 1800)).await;
+    coast.server.later(3_700);
+    coast.until("refunded", 61, |state| state.open().count() == 0).await;
+    let refunded =
+        coast.state().await.approval(&id.parse().unwrap()).unwrap().bond.clone().unwrap().outcome_tx.unwrap();
+    use chain::Chain;
+    let mut lovelace = 0;
+    for tx in [released, refunded] {
+        let confirmed = coast.ledger.transaction(tx).await.unwrap().unwrap();
+        lovelace += chain::transaction::Transaction::read(&confirmed.tx).unwrap().fee().unwrap();
+    }
+    assert!(lovelace > 400_000, "{lovelace}");
+    for _ in 0..2 {
+        let metrics = coast.server.http.get(coast.server.url("/v1/metrics?mandate_id=M-001"));
+        let (_, metrics) = told(metrics.send().await.unwrap()).await;
+        assert_eq!(metrics["fees"], json!({ "releases": 1, "bond_spends": 1, "lovelace": lovelace }));
+    }
 }
 
 #[tokio::test]

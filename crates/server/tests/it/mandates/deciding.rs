@@ -124,7 +124,7 @@ async fn case_63_an_outage_closes_nothing() {
 }
 
 #[tokio::test]
-async fn case_64_an_execution_is_of_this_release_and_once() {
+async fn case_64_w9_an_execution_is_of_this_release_and_once() {
     let desk = Desk::start().await;
     let id = desk.ask(&action("A1", 1800)).await;
     let (_, approved) = desk.approve(&id).await;
@@ -302,7 +302,8 @@ async fn case_69_the_figures_of_a_day() {
     assert_eq!(
         figures,
         json!({ "actions_evaluated": 5, "allow": 1, "deny": 1, "escalate": 3, "interruptions_per_100_actions": 40,
-            "bonds": { "required": 3, "locked": 2, "refunded": 1, "captured": 1 }, "budget_exhausted": 0 })
+            "bonds": { "required": 3, "locked": 2, "refunded": 1, "captured": 1 }, "budget_exhausted": 0,
+            "fees": { "releases": 2, "bond_spends": 1, "lovelace": 0 } })
     );
 }
 

@@ -551,6 +551,7 @@ pub fn setup_with(rail: Arc<dyn Rail>, verifier: Arc<dyn Verifier>, tariff: Tari
         model: None,
         reading: env::Duration::from_millis(0),
         masumi: None,
+        facilitator: None,
     }
 }
 

@@ -5,6 +5,7 @@ mod callers;
 mod cardano;
 mod deciding;
 pub mod desk;
+mod facilitating;
 mod masumi;
 mod pages;
 mod principal;

@@ -275,6 +275,11 @@ impl Rail for Till {
         Ok(self.books.lock().unwrap().bonds.get(&at).cloned())
     }
 
+    fn hash_of(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
+        let tx: Tx = canon::from_slice(tx).map_err(|_| ChainError::Malformed("no transaction".into()))?;
+        Ok(tx.body.hash())
+    }
+
     async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
         self.submit(tx).await
     }
