@@ -68,9 +68,7 @@ export function knownServer(key, trust) {
 export async function checkLog(proof, stream, head, key, trust, facts) {
   if (!proof) {
     facts.log = 'absent';
-    if (trust && trust.pins.required > 0) {
-      throw new Refusal('log_missing', '/log', 'witnesses are required and there is no log proof');
-    }
+    if (trust && pinsLogs(trust)) throw new Refusal('log_missing', '/log', 'logs are pinned and there is no log proof');
     return;
   }
   const number = new Uint8Array(8);
@@ -80,7 +78,7 @@ export async function checkLog(proof, stream, head, key, trust, facts) {
   const note = Refusal.at('/log/checkpoint', () => parseNote(concat(proof.checkpoint)));
   let standing = 'signed';
   try {
-    if (trust && trust.pins.logs.length + trust.pins.required > 0) facts.witnesses = witnesses(await verifyNote(note, trust.pins));
+    if (trust && pinsLogs(trust)) facts.witnesses = witnesses(await verifyNote(note, trust.pins));
     else standing = await carried(note, key);
   } catch (error) {
     Refusal.at('/log/checkpoint', () => {
@@ -93,6 +91,14 @@ export async function checkLog(proof, stream, head, key, trust, facts) {
   facts.log = standing;
   facts.log_origin = origin;
   facts.log_size = String(size);
+}
+
+/**
+ * Whether a head must have its place in a log that the verifier knows.
+ * @param {Trust} trust
+ */
+function pinsLogs({ pins }) {
+  return pins.logs.length + pins.required > 0;
 }
 
 /**

@@ -1,9 +1,9 @@
 // @ts-check
 /** Every entry of a mandate's log judged again, from what the entries before it say. Crate `mandate`, module `replay`. */
 
-import { blake2b } from './blake2b.js';
 import { parse, write } from './canon.js';
-import { readTransaction, unhex, walletKey } from './mandate-cbor.js';
+import { hold, olderDecline, questionOf, signerOf } from './mandate-approving.js';
+import { readTransaction, unhex } from './mandate-cbor.js';
 import {
   alike,
   authorizedFields,
@@ -17,31 +17,23 @@ import {
   isSound,
   judge,
   messageOf,
-  networkOf,
   overrule,
   plus,
   shownLimits,
 } from './mandate-engine.js';
+import { receiptOf } from './mandate-receipt.js';
 import { eventOf } from './mandate-shapes.js';
 import { GRACE, bondOf, emptyState, fold, holderOf, outputOf, owedOn, snapshotOf } from './mandate-state.js';
 import { isBacked } from './mandate-verifiers.js';
 import { canonical, hashOf } from './pxp-state.js';
 import { Refusal } from './refusal.js';
-import { concat, digest, equal, hex, sha256 } from './sha256.js';
-import { base64url, thumbprint, verifyEd25519 } from './signature.js';
+import { digest, hex } from './sha256.js';
+import { verifyEd25519 } from './signature.js';
 
 /**
  * @typedef {{hash: string, seq: number}} LogHead
  * @typedef {{digest: string, log_head: LogHead, tx_hash: string}} Release
  */
-
-/**
- * @param {boolean} holds
- * @param {string} code
- */
-function hold(holds, code) {
-  if (!holds) throw code;
-}
 
 /** A log read by somebody who was not there. */
 export class Replay {
@@ -241,7 +233,7 @@ export class Replay {
           action_hash: payload.action_hash,
           brief_hash: payload.action_hash,
         };
-        const signer = await this.signer(question, 'decline', {}, payload.signed);
+        const signer = await signerOf(this.state, question, 'decline', {}, payload.signed);
         return hold(signer !== undefined, 'bad_approver_signature');
       }
       default:
@@ -294,7 +286,7 @@ export class Replay {
     this.started = type === 'AuthorityEvaluationStarted';
     fold(this.state, event, now);
     this.hashes.push(hash);
-    if (this.wanted?.last_event_hash === hash) this.receipt = this.receiptOf(this.wanted, seq, event);
+    if (this.wanted?.last_event_hash === hash) this.receipt = receiptOf(this, this.wanted, seq, event);
   }
 
   /**
@@ -318,75 +310,6 @@ export class Replay {
       mandate: this.state.mandate,
       vault: this.state.vault,
     });
-  }
-
-  /**
-   * The receipt from a proposal to this entry, as plain JavaScript.
-   * @param {{first_event_hash: string, last_event_hash: string}} evidence
-   * @param {number} seq
-   * @param {any} event
-   */
-  receiptOf(evidence, seq, event) {
-    const proposed = this.proposals.get(evidence.first_event_hash);
-    const decided = proposed && this.decided.get(proposed.action?.hash);
-    if (!decided || decided.seq <= proposed.seq) return undefined;
-    const same = event.action_id === (proposed.action?.doc.id ?? null) && event.run_id === proposed.run;
-    if (!same || seq < decided.seq) return undefined;
-    const { action } = proposed;
-    const { evaluation, mandate, vault, verification } = decided;
-    const approval = action && this.state.by_action.get(action.hash);
-    const held = action && this.state.reserved.get(`action ${action.hash}`);
-    const record = held?.record;
-    const named = (/** @type {string} */ hash) => `V-${hash.slice(0, 12)}`;
-    const reference = record?.fields.verification_ref;
-    return {
-      action: {
-        agent_signature: proposed.signature ?? null,
-        hash: evaluation.action_hash,
-        ir: action ? action.doc : null,
-      },
-      approval: approval
-        ? {
-            bond: approval.bond
-              ? {
-                  outcome_tx_hash: approval.bond.outcome_tx ?? null,
-                  status: approval.bond.status,
-                  tx_hash: approval.bond.tx_hash,
-                }
-              : null,
-            brief_hash: approval.brief?.hash ?? null,
-            cfo_key_hash: approval.signers[0] ?? approval.declined?.cfo_key_hash ?? null,
-            required: true,
-          }
-        : null,
-      authorization: record
-        ? {
-            digest: record.digest_hex,
-            engine_public_key: record.engine_public_key,
-            id: `Z-${record.fields.nonce.padStart(4, '0')}`,
-            nonce: record.fields.nonce,
-            signature: record.signature_hex,
-            valid_until: record.fields.valid_until,
-            verification_id: reference ? named(reference) : null,
-          }
-        : null,
-      delegate: mandate.doc.delegate.id,
-      evaluation: { checks: evaluation.checks, outcome: evaluation.outcome, reason: evaluation.reason },
-      evidence,
-      mandate: { anchor: vault.mandate_ref, hash: mandate.hash, id: mandate.doc.id, version: mandate.doc.version },
-      masumi: null,
-      principal: mandate.doc.principal.name,
-      schema: 'receipt/v0.1',
-      settlement: (record && this.settled.find((one) => one.digest === record.digest_hex)?.settlement) ?? null,
-      verification: verification
-        ? {
-            id: named(verification.hash),
-            report_hash: verification.hash,
-            result: verification.result,
-            sepolia_tx: verification.tx,
-          }
-        : null,
-    };
   }
 
   /** @param {any} payload */
@@ -609,7 +532,7 @@ export class Replay {
     const question = questionOf(approval);
     hold(payload.brief_hash === question.brief_hash, 'bad_brief_hash');
     const body = { authorization_digest: payload.digest };
-    const signer = await this.signer(question, 'approve', body, payload.signed);
+    const signer = await signerOf(this.state, question, 'approve', body, payload.signed);
     hold(signer === payload.cfo_key_hash, 'bad_approver_signature');
     hold(!approval.signers.includes(payload.cfo_key_hash), 'signed_twice');
   }
@@ -624,70 +547,9 @@ export class Replay {
     const question = questionOf(approval);
     hold(payload.brief_hash === question.brief_hash, 'bad_brief_hash');
     const { comment, reason, signed } = payload;
-    const older = comment === undefined ? await this.olderDecline(approval.price.approval_id, reason, signed) : undefined;
-    const signer = older ?? (await this.signer(question, 'decline', { comment, reason }, signed));
+    const older = comment === undefined ? await olderDecline(this.state, approval.price.approval_id, reason, signed) : undefined;
+    const signer = older ?? (await signerOf(this.state, question, 'decline', { comment, reason }, signed));
     hold(signer === payload.cfo_key_hash, 'bad_approver_signature');
-  }
-
-  /**
-   * Which approver's key it is.
-   * @param {any} signed
-   */
-  named({ key }) {
-    if (key.algorithm !== 'Ed25519') return undefined;
-    const hash = hex(blake2b(key.raw, 28));
-    const listed = this.state.mandate.doc.approvers.some((/** @type {any} */ one) => one.cardano_key_hash === hash);
-    return listed ? hash : undefined;
-  }
-
-  /**
-   * Which approver signed this decision, or undefined (decision D6).
-   * @param {any} question
-   * @param {string} decision
-   * @param {any} body
-   * @param {any} signed
-   * @returns {Promise<string | undefined>}
-   */
-  async signer(question, decision, body, signed) {
-    const hash = this.named(signed);
-    const { evidence, key, nonce } = signed;
-    const statement = hashOf({ v: 1, ...question, decision, answer_hash: hashOf(body), nonce });
-    if (hash === undefined || statement !== signed.statement) return undefined;
-    const message = /** @type {Uint8Array} */ (digest(statement));
-    if (evidence.kind === 'wallet') return (await this.wallet(signed, message)) ? hash : undefined;
-    if (evidence.kind !== 'ed25519' || evidence.thumbprint !== thumbprint(key)) return undefined;
-    const signature = base64url(evidence.signature);
-    if (signature?.length !== 64) return undefined;
-    return (await verifyEd25519(key.raw, message, signature)) ? hash : undefined;
-  }
-
-  /**
-   * @param {string} approval_id
-   * @param {string} reason
-   * @param {any} signed
-   * @returns {Promise<string | undefined>}
-   */
-  async olderDecline(approval_id, reason, signed) {
-    const hash = this.named(signed);
-    if (hash === undefined || signed.evidence.kind !== 'wallet') return undefined;
-    const message = concat(canonical({ approval_id, decision: 'decline', reason }));
-    if (hex(sha256(message)) !== signed.statement) return undefined;
-    return (await this.wallet(signed, message)) ? hash : undefined;
-  }
-
-  /**
-   * @param {any} signed
-   * @param {Uint8Array} message
-   */
-  async wallet({ evidence, key }, message) {
-    const bytes = (/** @type {string} */ text) => unhex(text.toLowerCase());
-    const found = await walletKey(
-      bytes(evidence.cose_sign1),
-      bytes(evidence.cose_key),
-      message,
-      networkOf(this.state.vault),
-    );
-    return found !== undefined && equal(found, key.raw);
   }
 
   /** @param {string} id */
@@ -765,16 +627,6 @@ export class Replay {
     const roles = signing.map((/** @type {any} */ one) => one.role);
     return signing.length >= (quorum?.required ?? 1) && needed.every((one) => roles.includes(one.approver));
   }
-}
-
-/** @param {any} approval */
-function questionOf(approval) {
-  hold(approval.brief !== undefined, 'bad_approval');
-  return {
-    ask_id: approval.price.approval_id,
-    action_hash: approval.action.hash,
-    brief_hash: approval.brief.hash,
-  };
 }
 
 /**

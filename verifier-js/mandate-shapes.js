@@ -3,6 +3,7 @@
 
 import { CanonError, parse, toBytes } from './canon.js';
 import { timestamp } from './pxp-shapes.js';
+import { Refusal } from './refusal.js';
 import {
   array,
   digestText,
@@ -66,12 +67,16 @@ const registryTx = texts(1, 100);
 const present = (item) => ({ ...item, optional: true, absent: () => undefined });
 
 /**
- * A member that is always there and may be null.
+ * A member that its writer always writes and that may be null.
  * @param {any} item
  */
 export const nullable = (item) => ({
   read: (/** @type {any} */ value, place = '', exact = false) =>
     value === null ? null : item.read(value, place, exact),
+  absent(/** @type {boolean} */ exact) {
+    if (exact) throw shape('');
+    return null;
+  },
 });
 
 /**
@@ -239,13 +244,24 @@ const VIOLATIONS = {
   ESCALATE: { approver: role },
   DELAY: { approver: role, delay_seconds: seconds },
 };
+/** A constraint as it is written: the members of all kinds, of which each kind has its own and no other. */
+const written = object({
+  approver: present(role),
+  counterparty: present(id),
+  delay_seconds: present(u32),
+  id,
+  kind: words(...Object.keys(KINDS)),
+  on_violation: words(...Object.keys(VIOLATIONS)),
+  source: present(words('stripe')),
+  value: present(text),
+  values: present(array(id)),
+  window_seconds: present(u32),
+});
 const constraint = {
   read(/** @type {any} */ value, place = '', exact = false) {
-    const kind = value instanceof Map ? value.get('kind') : undefined;
-    const violation = value instanceof Map ? value.get('on_violation') : undefined;
-    if (!Object.hasOwn(KINDS, kind) || !Object.hasOwn(VIOLATIONS, violation)) throw shape(place);
-    const members = { id, kind: text, on_violation: text, ...KINDS[kind], ...VIOLATIONS[violation] };
-    return object(members).read(value, place, exact);
+    const { kind, on_violation } = written.read(value, place, exact);
+    const members = { id, kind: text, on_violation: text, ...KINDS[kind], ...VIOLATIONS[on_violation] };
+    return Refusal.at(place, () => object(members).read(value, place, exact));
   },
 };
 

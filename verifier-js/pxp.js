@@ -11,9 +11,9 @@ import { areLabels, isHttps } from './pxp-names.js';
 import { bodies, brief as briefShape, facts, roomId, seatId, timestamp } from './pxp-shapes.js';
 import { canonical, emptyRoom, evolve, hashOf, questionOf, readAnswer, seatOf } from './pxp-state.js';
 import { Refusal } from './refusal.js';
-import { array, digestText, natural, object, optional, publicKeyOf, shape, table, text } from './shape.js';
+import { array, digestText, natural, object, optional, publicKeyOf, shape, table, text, within } from './shape.js';
 import { base64url, sameKey, verifySignature } from './signature.js';
-import { digest, hex, hmac, sha256 } from './sha256.js';
+import { concat, digest, hex, hmac, sha256 } from './sha256.js';
 
 /** @typedef {import('./pxp-state.js').Room} Room */
 
@@ -146,9 +146,9 @@ function chain(entries, seq, prev) {
  * @param {any} bundle
  */
 function attach(bundle) {
-  for (const [name, payload] of bundle.payloads) {
-    if (hex(sha256(payload)) !== name) throw refused('bad_payload', `/payloads/${name}`);
-  }
+  const payloads = [...bundle.payloads];
+  const bad = payloads.filter(([name, payload]) => hex(sha256(payload)) !== name);
+  if (bad.length > 0) throw refused('bad_payload', within('/payloads', least(bad.map(([name]) => name))));
   const used = new Set();
   const missing = new Set();
   const events = bundle.entries.map((/** @type {any} */ entry) => {
@@ -159,11 +159,18 @@ function attach(bundle) {
     if (data.payload !== undefined) (payload === undefined ? missing : used).add(data.payload);
     return { n: entry.n, hash: entry.hash, at: entry.at, type: entry.type, data, payload, shape: kind.body };
   });
-  for (const name of bundle.payloads.keys()) {
-    if (!used.has(name)) throw refused('extra_payload', `/payloads/${name}`);
-  }
+  const extra = payloads.map(([name]) => name).filter((name) => !used.has(name));
+  if (extra.length > 0) throw refused('extra_payload', within('/payloads', least(extra)));
   if ([...missing].sort().join() !== bundle.withheld.join()) throw refused('bad_withheld', '/withheld');
   return events;
+}
+
+/**
+ * The first of these names in the order of their UTF-8 bytes.
+ * @param {string[]} names
+ */
+function least(names) {
+  return names.reduce((a, b) => (hex(concat(b)) < hex(concat(a)) ? b : a));
 }
 
 /**

@@ -1,7 +1,7 @@
 // @ts-check
 /** Closed shapes of what has been read strictly: members, types and spellings, nothing else let in. */
 
-import { Num } from './canon.js';
+import { Num, pointer } from './canon.js';
 import { Refusal } from './refusal.js';
 import { base64url, publicKey } from './signature.js';
 
@@ -75,6 +75,7 @@ export const natural = integer(Number.MAX_SAFE_INTEGER);
 /** A public JWK, as a key; exact, the members that make the key and no other. */
 export const publicKeyOf = {
   read(/** @type {any} */ value, place = '', exact = false) {
+    JWK.read(value, place, exact);
     const key = publicKey(value);
     if (!key || (exact && ['kid', 'alg', 'use'].some((name) => value.has(name)))) throw shape(place);
     return key;
@@ -106,8 +107,9 @@ export function table(names, item) {
       if (!(value instanceof Map)) throw shape(place);
       return new Map(
         [...value].map(([name, one]) => {
-          if (!names.test(name)) throw shape(`${place}/${name}`);
-          return [name, item.read(one, `${place}/${name}`, exact)];
+          const inside = within(place, name);
+          if (!names.test(name)) throw shape(inside);
+          return [name, item.read(one, inside, exact)];
         }),
       );
     },
@@ -197,7 +199,7 @@ export function either(...shapes) {
 }
 
 /**
- * Exactly these members; those of the optional kinds may be absent.
+ * Exactly these members, read in the order of the text; those of the optional kinds may be absent.
  * @param {Record<string, Shape<any>>} members
  * @param {boolean} [open] members of other names are passed over, unless read exactly
  * @returns {Shape<any>}
@@ -206,15 +208,17 @@ export function object(members, open = false) {
   return {
     read(value, place = '', exact = false) {
       if (!(value instanceof Map)) throw shape(place);
-      for (const name of value.keys()) {
-        if ((exact || !open) && !Object.hasOwn(members, name)) throw shape(`${place}/${name}`);
-      }
       /** @type {Record<string, any>} */
       const out = {};
+      for (const [name, one] of value) {
+        const inside = within(place, name);
+        if (Object.hasOwn(members, name)) out[name] = members[name].read(one, inside, exact);
+        else if (exact || !open) throw shape(inside);
+      }
       for (const [name, member] of Object.entries(members)) {
-        if (value.has(name)) out[name] = member.read(value.get(name), `${place}/${name}`, exact);
-        else if (member.absent) out[name] = member.absent(exact);
-        else throw shape(place);
+        if (value.has(name)) continue;
+        if (!member.absent) throw shape(place);
+        out[name] = member.absent(exact);
       }
       return out;
     },
@@ -222,7 +226,7 @@ export function object(members, open = false) {
 }
 
 /**
- * An object whose member `kind` says which of the shapes the others have.
+ * An object whose member `kind` says which of the shapes the others have. What is wrong in it is the object's fault.
  * @param {Record<string, Record<string, Shape<any>>>} variants
  * @param {boolean} [open]
  * @returns {Shape<any>}
@@ -235,7 +239,29 @@ export function kinds(variants, open = false) {
       const members = variants[name];
       // A kind without further members passes over what it is given.
       const loose = open || Object.keys(members).length === 0;
-      return object({ kind: text, ...members }, loose).read(value, place, exact);
+      return Refusal.at(place, () => object({ kind: text, ...members }, loose).read(value, place, exact));
     },
   };
+}
+
+/** The members of a key that publicKey() judges. */
+const JWK = object({
+  kty: text,
+  crv: text,
+  x: text,
+  y: optional(text),
+  kid: optional(text),
+  alg: optional(text),
+  use: optional(text),
+  d: { read: (value) => value, absent: () => undefined },
+});
+
+/**
+ * The place of a member or an element.
+ * @param {string} place
+ * @param {string} name
+ * @returns {string}
+ */
+export function within(place, name) {
+  return place + pointer([name]);
 }

@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * An approver's day: a 402, a bond locked on the embedded ledger, the brief read and signed with a wallet, the release on
- * chain; a decline; a budget that is used up; a key of the browser; and all of it once more without scripts.
+ * chain; a decline; a budget that is used up; a key of the browser; and all of it once more without scripts. And a principal's:
+ * a mandate written, anchored, funded, changed, revoked.
  */
 
 import { execFile, spawn } from 'node:child_process';
@@ -164,6 +165,115 @@ async function consoleKey() {
   }
 }
 
+/**
+ * A principal's day: a mandate is written, anchored, its vault opened and filled; changed, emptied, revoked.
+ * @param {number} width
+ */
+async function office(width) {
+  const at = (/** @type {string} */ name) => `${name} at ${width}`;
+  const wallet = new TestWallet();
+  const desk = await Desk.start('11'.repeat(28), 3, undefined, wallet.hash);
+  const { context, page } = await window(browser, width);
+  await wallet.inject(context);
+  const { url } = desk;
+  const rule = (/** @type {string} */ name) => page.locator(`[data-rule="${name}"]`);
+  const signed = async () => {
+    await page.locator('[data-hash-checked="yes"]').waitFor();
+    await page.getByRole('button', { name: 'Sign and send' }).click();
+    await page.locator('[data-state]', { hasText: 'Done' }).waitFor({ timeout: 40_000 });
+  };
+  try {
+    await page.goto(`${url}/approver`);
+    await page.getByRole('button', { name: 'Sign with Test wallet, a wallet' }).click();
+    await page.getByRole('link', { name: 'Write a new mandate' }).click();
+    await check(at('a form that is no mandate says which field is at fault'), async () => {
+      const texts = {
+        'Id': 'M-002', 'In force from': '2020-01-01T00:00:00Z', 'In force until': '2100-01-01T00:00:00Z', 'Principal’s name': 'Acme Corp',
+        'Principal’s id': 'acme', 'Agent’s id': 'cfo-agent-01', 'Agent’s key': `ed25519:${'22'.repeat(32)}`,
+        'Token’s policy': 'ee'.repeat(28), 'Token’s name': '745553444d',
+      };
+      for (const [label, text] of Object.entries(texts)) await page.getByLabel(label, { exact: true }).fill(text);
+      await page.getByLabel('Role').first().fill('CFO');
+      await page.getByLabel('Hash of the key').first().fill('33'.repeat(28));
+      const values = { alone: '10', 'hard-cap': '5', daily: '50', floor: '1', payees: 'aws, stripe' };
+      for (const [name, text] of Object.entries(values)) await rule(name).getByLabel('Amount or list').fill(text);
+      await rule('alone').getByLabel('Who').fill('CFO');
+      await page.getByRole('button', { name: 'Show what changes' }).click();
+      await page.locator('[data-faults]').getByText('Rule 2, value: the hard cap is below the autonomous limit').waitFor();
+      await rule('hard-cap').getByText('The hard cap is below the autonomous limit.').waitFor();
+      await sound(page, 'mandate editor');
+    });
+    await check(at('the file of the page has the hash of the page'), async () => {
+      await rule('hard-cap').getByLabel('Amount or list').fill('25');
+      await page.getByRole('button', { name: 'Show what changes' }).click();
+      await page.getByText('One payment is at most 10 USDM').waitFor();
+      await sound(page, 'a new mandate');
+      const waits = page.waitForEvent('download');
+      await page.getByRole('button', { name: 'Download the file' }).click();
+      const { stdout } = await run(COUNTERSIGN, ['mandate', 'hash', String(await (await waits).path())]);
+      same(stdout.trim(), await hashOn(page), 'hash:');
+    });
+    await check(at('it is anchored, and its vault opened, each by one signature'), async () => {
+      await page.getByRole('button', { name: 'Draft the transaction' }).click();
+      await page.getByText('Waits for a signature').waitFor();
+      await sound(page, 'an act');
+      await signed();
+      await page.getByRole('button', { name: 'Open its vault' }).press('Enter');
+      await signed();
+      same(wallet.asked, 3, 'signatures:');
+      await page.goto(`${url}/mandate/M-002`);
+      await page.getByText('0 USDM in the vault').waitFor();
+    });
+    await check(at('a deposit is shown to the last unit, and made'), async () => {
+      await desk.tell({ fund: wallet.hash });
+      await page.getByLabel('Amount in USDM').first().fill('20.000001');
+      await page.getByRole('button', { name: 'Draft the deposit' }).click();
+      await page.getByRole('heading', { name: 'Put 20.000001 USDM into the vault' }).waitFor();
+      await page.getByText('20000001', { exact: true }).waitFor();
+      await signed();
+      await page.goto(`${url}/mandate/M-002`);
+      await page.getByText('20.000001 USDM in the vault').waitFor();
+      await sound(page, 'a principal’s mandate');
+    });
+    await check(at('a change is shown line by line before it is signed, and is in force after'), async () => {
+      await page.getByRole('link', { name: 'Change the mandate' }).click();
+      await rule('alone').getByLabel('Amount or list').fill('12.5');
+      await page.getByRole('button', { name: 'Show what changes' }).click();
+      const row = page.locator('[data-changes] tr', { hasText: 'Rule alone' });
+      same(await row.locator('del').textContent(), 'One payment is at most 10 USDM, else CFO must sign', 'before:');
+      same(await row.locator('ins').textContent(), 'One payment is at most 12.5 USDM, else CFO must sign', 'after:');
+      same(await page.locator('[data-changes] tbody tr').count(), 2, 'lines:');
+      await sound(page, 'a difference');
+      await page.getByRole('button', { name: 'Draft the transaction' }).click();
+      same(await page.locator('[data-changes] tbody tr').count(), 2, 'lines on the act:');
+      await signed();
+      await page.goto(`${url}/mandate/M-002`);
+      await page.getByText('Up to 12.5 USDM the agent pays alone').waitFor();
+    });
+    await check(at('money is taken out, and the mandate revoked'), async () => {
+      await page.getByLabel('Amount in USDM').last().fill('5');
+      await page.getByRole('button', { name: 'Draft the withdrawal' }).click();
+      await signed();
+      await page.goto(`${url}/mandate/M-002`);
+      await page.getByText('15.000001 USDM in the vault').waitFor();
+      await page.getByRole('button', { name: 'Draft the revocation' }).click();
+      await signed();
+      await page.goto(`${url}/mandate/M-002`);
+      await page.locator('.tag', { hasText: 'Revoked' }).waitFor();
+      same(await page.locator('[data-acts] li').count(), 6, 'acts:');
+    });
+    await check(at('figures are drawn and listed, for anybody'), async () => {
+      await page.goto(`${url}/figures?mandate_id=M-002`);
+      await page.locator('[data-figures]').getByText('actions evaluated').waitFor();
+      same((await page.locator('[data-plots] svg').count()) >= 2, true, 'plots:');
+      await sound(page, 'figures');
+    });
+  } finally {
+    await context.close();
+    desk.stop();
+  }
+}
+
 /** The brief, and the command line's way, without scripts. */
 async function withoutScripts() {
   const wallet = new TestWallet();
@@ -246,8 +356,9 @@ class Desk {
    * @param {string} approver
    * @param {number} perDay
    * @param {number} [port]
+   * @param {string} [opener] who may open mandates
    */
-  static async start(approver, perDay, port) {
+  static async start(approver, perDay, port, opener) {
     port ??= await freePort();
     const child = spawn(process.env['DESK'] ?? 'desk', [], { stdio: ['pipe', 'pipe', 'inherit'] });
     /** @type {((line: string) => void)[]} */
@@ -258,7 +369,7 @@ class Desk {
       child.stdin.write(`${JSON.stringify(command)}\n`);
       return JSON.parse(String(await line));
     };
-    const ready = await tell({ port, approver, per_day: perDay });
+    const ready = await tell({ port, approver, per_day: perDay, ...(opener ? { opener } : {}) });
     return new Desk(`http://localhost:${port}`, child, tell, ready);
   }
 
@@ -356,6 +467,7 @@ function canonical(value) {
 const browser = await launch();
 try {
   for (const width of [390, 1280]) await day(width);
+  for (const width of [390, 1280]) await office(width);
   await consoleKey();
   await withoutScripts();
 } finally {

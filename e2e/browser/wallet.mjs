@@ -2,7 +2,8 @@
 /** A wallet for tests: CIP-30 as a browser is given it, its key in this process, made for the test. */
 
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { blake2b, fromHex, hex, transaction, witnessSet } from '../../crates/console/static/mandates/bytes.js';
+import { fromHex, hex, transaction, witnessSet } from '../../crates/console/static/mandates/bytes.js';
+import { blake2b } from '../../verifier-js/blake2b.js';
 
 export class TestWallet {
   constructor() {
@@ -45,7 +46,7 @@ export class TestWallet {
 
   /** @param {string} tx */
   signTx(tx) {
-    return witnessSet(this.key, this.sign(fromHex(transaction(tx).hash)));
+    return witnessSet(this.key, this.sign(blake2b(transaction(tx).body)));
   }
 
   /**

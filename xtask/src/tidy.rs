@@ -12,7 +12,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("approvals", &["canon", "env", "keys", "ledger"]),
     ("pxp", &["canon", "env", "keys", "ledger", "approvals"]),
     ("mandate", &["canon", "env", "keys", "ledger", "approvals"]),
-    ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate"]),
+    ("pcm", &["canon", "env", "keys", "ledger", "approvals"]),
+    ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "pcm"]),
     ("store", &["canon", "env", "keys", "ledger"]),
     ("chain", &["canon", "env", "keys", "ledger", "mandate", "fetch"]),
     ("fetch", &["canon", "env", "ledger"]),
@@ -29,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "approvals",
             "pxp",
             "mandate",
+            "pcm",
             "verify",
             "store",
             "fetch",
@@ -44,7 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The pure crates, and what none of them may name.
-const PURE: &[&str] = &["canon", "keys", "ledger", "approvals", "pxp", "mandate", "verify"];
+const PURE: &[&str] = &["canon", "keys", "ledger", "approvals", "pxp", "mandate", "pcm", "verify"];
 const IMPURE: &[&str] = &[
     "tokio",
     "axum",

@@ -1,6 +1,8 @@
 //! What verification costs: a million leaves, a million-entry export, a chain of 10,000 entries, a room of about 10,000
 //! entries without and with a signature on every message. Prints the cost of one Ed25519 check in the same run.
 
+// For the allocator that the binary has.
+use bench as _;
 use canon::Digest;
 use env::{Duration, Env, Timestamp};
 use keys::{Algorithm, Signer, SoftwareSigner};
@@ -157,7 +159,7 @@ fn room(server: &SoftwareSigner, signs: bool) -> Outcome<(Vec<u8>, usize, u32)> 
     let actor = game.state.authenticate(invite.secret.expose(), game.now).ok_or("no actor")?;
     let (seat, agent, key) = (invite.seat, Some("Agent B".into()), signs.then(|| b.public()));
     game.run(&Command::Join(Join { actor, seat, agent, key, principal: None }))?;
-    for index in 0..2 {
+    for (index, name) in ["Ana", "Ben"].into_iter().enumerate() {
         let seat = SeatId::at(index).ok_or("no seat")?;
         let actor = Actor::Link { seat };
         game.run(&Command::Enrol(Enrol {
@@ -168,7 +170,7 @@ fn room(server: &SoftwareSigner, signs: bool) -> Outcome<(Vec<u8>, usize, u32)> 
             key: Some(a.public()),
         }))?;
         let card = serde_json::from_value(serde_json::json!({
-            "principal": {"name": "Ana"}, "goal": "Rent the hall", "must_haves": ["Seats"], "known_facts": ["Guests"],
+            "principal": {"name": name}, "goal": "Rent the hall", "must_haves": ["Seats"], "known_facts": ["Guests"],
         }))?;
         game.run(&Command::Seal(Seal { actor: Actor::Seat { seat }, seat, card }))?;
     }

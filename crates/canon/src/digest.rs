@@ -43,13 +43,17 @@ impl Digest {
         use base64::Engine;
         base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(self.0)
     }
+
+    fn spell<'b>(&self, digits: &'b mut [u8; 64]) -> &'b str {
+        // INVARIANT: 64 places for 32 bytes, and hex digits are text.
+        let _ = hex::encode_to_slice(self.0, digits);
+        std::str::from_utf8(digits).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digits = [0; 64];
-        hex::encode_to_slice(self.0, &mut digits).map_err(|_| fmt::Error)?;
-        f.write_str(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
+        f.write_str(self.spell(&mut [0; 64]))
     }
 }
 
@@ -62,18 +66,33 @@ impl fmt::Debug for Digest {
 impl FromStr for Digest {
     type Err = DigestError;
     fn from_str(text: &str) -> Result<Self, DigestError> {
-        if text.len() != 64 || text.bytes().any(|b| b.is_ascii_uppercase()) {
-            return Err(DigestError);
-        }
+        let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| DigestError)?;
+        let (pairs, _) = digits.as_chunks::<2>();
         let mut bytes = [0; 32];
-        hex::decode_to_slice(text, &mut bytes).map_err(|_| DigestError)?;
-        Ok(Self(bytes))
+        let mut wrong = 0;
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            let (high, low) = (nibble(*high), nibble(*low));
+            *byte = high << 4 | low & 0xf;
+            wrong |= high | low;
+        }
+        if wrong & NONE == 0 { Ok(Self(bytes)) } else { Err(DigestError) }
     }
 }
 
+/// What a hex digit stands for; [`NONE`] set if it is none, or an upper-case one.
+const fn nibble(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        _ => NONE,
+    }
+}
+
+const NONE: u8 = 0x10;
+
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(self.spell(&mut [0; 64]))
     }
 }
 

@@ -48,6 +48,11 @@ pub struct Error {
     pub detail: String,
 }
 
+/// A member's name as one step of a JSON Pointer (RFC 6901).
+pub fn step(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 /// A refusal on its way up: each container it leaves puts its own step in front of the place.
 #[derive(Debug)]
 pub(crate) struct Fault(Box<Inner>);
@@ -92,7 +97,7 @@ impl From<Fault> for Error {
             None => steps
                 .iter()
                 .rev()
-                .fold(String::new(), |place, step| place + "/" + &step.replace('~', "~0").replace('/', "~1")),
+                .fold(String::new(), |place, name| place + "/" + &step(name)),
         };
         Self { code, place, detail: detail.into_owned() }
     }

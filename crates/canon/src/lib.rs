@@ -16,7 +16,7 @@ mod write;
 
 pub use de::{from_slice, from_value};
 pub use digest::{Digest, DigestError, Salt, commit};
-pub use error::{Code, Error};
+pub use error::{Code, Error, step};
 pub use raw::Raw;
 pub use read::{Number, Object, Value, parse};
 pub use ser::to_vec;

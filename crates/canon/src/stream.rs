@@ -12,7 +12,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Option<T> {
-    let mut reader = Reader { lexer: Lexer::new(bytes).ok()?, started: None, names: Vec::new() };
+    let mut reader =
+        Reader { lexer: Lexer::new(bytes).ok()?, started: None, names: Vec::with_capacity(MOST) };
     let value = T::deserialize(&mut reader).ok()?;
     reader.lexer.end().ok()?;
     Some(value)

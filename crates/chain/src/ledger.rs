@@ -1,7 +1,8 @@
 //! A Cardano ledger in this process: for demonstrations and tests, with the rules of Conway and real scripts, and nobody else on it.
 //!
 //! Every accepted submission is one block, in the slot of the clock (one slot is one second); there are no empty blocks, and the
-//! tip is always as late as the clock. With a path, blocks are in one SQLite file, each durable before its submission is answered.
+//! tip is always as late as the clock. With a path, blocks are in one SQLite file, each durable before its submission is answered;
+//! several processes may have it open, and each sees what the others do.
 
 mod rules;
 mod store;
@@ -39,7 +40,9 @@ struct State {
     blocks: Vec<Block>,
     /// Which block a transaction is in.
     transactions: BTreeMap<TxHash, usize>,
-    store: Option<Store>,
+    store: Option<Arc<Store>>,
+    /// The file's version that all of this is of.
+    seen: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -63,11 +66,8 @@ impl LedgerChain {
     pub fn open(path: Option<&Path>, clock: Arc<dyn Source>, network: ChainName) -> Result<Self, ChainError> {
         let mut state = State::default();
         if let Some(path) = path {
-            let store = Store::open(path)?;
-            for (slot, entry) in store.blocks()? {
-                state.apply(slot, entry)?;
-            }
-            state.store = Some(store);
+            state.store = Some(Arc::new(Store::open(path)?));
+            state.catch_up()?;
         }
         let parameters = Arc::new(Parameters::conway()?);
         Ok(Self { parameters, slots: Slots::of(network), network, clock, state: Mutex::new(state) })
@@ -89,22 +89,34 @@ impl LedgerChain {
     /// Makes any output out of nothing.
     pub fn place(&self, mut output: Output) -> Result<OutRef, ChainError> {
         raise(&mut output, &self.parameters);
-        let mut state = self.state();
-        let slot = self.slot(&state)?;
-        state.add(slot, Entry::Placed(output.to_cbor()))
+        self.write(|state| state.add(self.slot(state)?, Entry::Placed(output.to_cbor())))
     }
 
     /// Takes the newest blocks back, as a fork of the chain would: what was in them never happened.
     pub fn roll_back(&self, blocks: u32) -> Result<(), ChainError> {
-        let mut state = self.state();
-        for _ in 0..blocks {
-            state.drop_block()?;
-        }
-        Ok(())
+        self.write(|state| (0..blocks).try_for_each(|_| state.drop_block()))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The ledger as it is now, whoever wrote it.
+    fn state(&self) -> Result<MutexGuard<'_, State>, ChainError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.catch_up()?;
+        Ok(state)
+    }
+
+    /// Changes the ledger while nobody else does, in whatever process: durable when this returns, or it did not happen.
+    fn write<T>(&self, change: impl FnOnce(&mut State) -> Result<T, ChainError>) -> Result<T, ChainError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(store) = state.store.clone() else { return change(&mut state) };
+        store.begin()?;
+        let done = state.catch_up().and_then(|()| change(&mut state));
+        let done = done.and_then(|done| store.commit().map(|()| done));
+        if done.is_err() {
+            store.roll_back();
+            // What was applied and not kept is taken back when the file is read next.
+            state.seen = None;
+        }
+        done
     }
 
     /// The slot of the clock; never before that of the newest block.
@@ -121,7 +133,7 @@ impl LedgerChain {
 #[async_trait]
 impl Chain for LedgerChain {
     async fn tip(&self) -> Result<Tip, ChainError> {
-        let state = self.state();
+        let state = self.state()?;
         let slot = self.slot(&state)?;
         let height = u64::try_from(state.blocks.len()).unwrap_or(u64::MAX);
         Ok(Tip { slot, height, time: self.slots.time(slot) })
@@ -132,27 +144,28 @@ impl Chain for LedgerChain {
     }
 
     async fn utxos(&self, address: &str) -> Result<Vec<Utxo>, ChainError> {
-        let state = self.state();
+        let state = self.state()?;
         let at = state.by_address.get(address).into_iter().flatten();
         at.map(|at| state.utxo(*at).ok_or_else(|| ChainError::Bug("an index without its output".to_owned())))
             .collect()
     }
 
     async fn utxo(&self, at: OutRef) -> Result<Option<Utxo>, ChainError> {
-        Ok(self.state().utxo(at))
+        Ok(self.state()?.utxo(at))
     }
 
     async fn submit(&self, tx: &[u8]) -> Result<TxHash, ChainError> {
         let hash = Transaction::read(tx)?.hash();
-        let mut state = self.state();
-        let slot = self.slot(&state)?;
-        self.rules().judge(tx, slot, &state.utxos)?;
-        state.add(slot, Entry::Transaction(tx.to_vec()))?;
+        self.write(|state| {
+            let slot = self.slot(state)?;
+            self.rules().judge(tx, slot, &state.utxos)?;
+            state.add(slot, Entry::Transaction(tx.to_vec()))
+        })?;
         Ok(hash)
     }
 
     async fn transaction(&self, hash: TxHash) -> Result<Option<Confirmed>, ChainError> {
-        let state = self.state();
+        let state = self.state()?;
         let Some(&at) = state.transactions.get(&hash) else { return Ok(None) };
         Ok(state.blocks.get(at).and_then(|block| match &block.entry {
             Entry::Transaction(tx) => Some(Confirmed {
@@ -165,7 +178,7 @@ impl Chain for LedgerChain {
     }
 
     async fn evaluate(&self, tx: &[u8]) -> Result<Vec<ExUnits>, ChainError> {
-        let near = rules::resolve(&Transaction::read(tx)?, &self.state().utxos)?;
+        let near = rules::resolve(&Transaction::read(tx)?, &self.state()?.utxos)?;
         self.rules().run(tx, &near)
     }
 }
@@ -176,15 +189,32 @@ impl State {
         Some(Utxo { at, output })
     }
 
-    /// Applies a block and keeps it. An entry that cannot be kept did not happen.
+    /// Reads what other processes have written since.
+    fn catch_up(&mut self) -> Result<(), ChainError> {
+        let Some(store) = self.store.clone() else { return Ok(()) };
+        let version = store.version()?;
+        if self.seen == Some(version) {
+            return Ok(());
+        }
+        while let Some(block) = self.blocks.last() {
+            let kept = store.block(self.blocks.len())?;
+            if kept.is_some_and(|(slot, entry)| slot == block.slot && entry == block.entry) {
+                break;
+            }
+            self.undo();
+        }
+        for (slot, entry) in store.blocks(self.blocks.len())? {
+            self.apply(slot, entry)?;
+        }
+        self.seen = Some(version);
+        Ok(())
+    }
+
+    /// Applies a block and keeps it.
     fn add(&mut self, slot: u64, entry: Entry) -> Result<OutRef, ChainError> {
         let made = self.apply(slot, entry.clone())?;
-        let height = self.blocks.len();
-        if let Some(store) = &self.store
-            && let Err(error) = store.append(height, slot, &entry)
-        {
-            self.undo();
-            return Err(error);
+        if let Some(store) = &self.store {
+            store.append(self.blocks.len(), slot, &entry)?;
         }
         Ok(made)
     }
@@ -269,7 +299,7 @@ impl State {
 
 impl fmt::Debug for LedgerChain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let blocks = self.state().blocks.len();
+        let blocks = self.state.lock().unwrap_or_else(PoisonError::into_inner).blocks.len();
         f.debug_struct("LedgerChain")
             .field("network", &self.network)
             .field("blocks", &blocks)

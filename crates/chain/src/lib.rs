@@ -30,7 +30,7 @@ pub use ledger::LedgerChain;
 pub use parameters::{Parameters, Ratio};
 pub use scripts::{Script, Scripts};
 pub use slots::Slots;
-pub use treasury::{Anchoring, Built, Found, Opening, Treasury};
+pub use treasury::{Anchoring, Built, Found, Opening, Told, Treasury};
 pub use value::{Asset, Datum, Output, Utxo, Value};
 pub use wallet::Wallet;
 

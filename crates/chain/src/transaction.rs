@@ -100,6 +100,12 @@ impl<'a> Transaction<'a> {
     pub fn fee(&self) -> Option<u64> {
         cbor::as_uint(self.field(2)?)
     }
+    /// The keys it names as required to sign. None where they cannot be read.
+    pub fn signers(&self) -> Option<Vec<KeyHash>> {
+        let Some(raw) = self.field(14) else { return Some(Vec::new()) };
+        let keys = cbor::items(raw)?.into_iter();
+        keys.map(|key| Some(KeyHash::from_bytes(cbor::as_bytes(key)?.try_into().ok()?))).collect()
+    }
     /// The first slot in which it is no longer valid.
     pub fn until(&self) -> Option<u64> {
         cbor::as_uint(self.field(3)?)

@@ -7,8 +7,10 @@ mod bonds;
 mod history;
 mod principal;
 mod release;
+mod told;
 
 pub use principal::{Anchoring, Opening};
+pub use told::{Held, Paid, Told, What};
 
 use crate::patient::Patient;
 use crate::scripts::{ANCHOR_TOKEN, VAULT_TOKEN};

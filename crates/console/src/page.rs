@@ -131,6 +131,7 @@ pub(crate) fn said(word: &str) -> Option<&'static str> {
         "signed" => "Your signature is recorded. More approvers must sign.",
         "released" => "The release is signed and on its way.",
         "declined" => "You declined.",
+        "vetoed" => "It is stopped: it will not be paid.",
         "person" => "You now answer for this seat.",
         _ => return None,
     })

@@ -2,8 +2,8 @@
 //! The whole server with one mandate on the embedded ledger, for tests that drive a browser. Reads commands from standard
 //! input and answers each on standard output, one JSON object a line:
 //!
-//! `{"port", "approver", "per_day"?}` first, then `{"sign": ACTION}` as the agent, and `{"lock": PRICE}` as its
-//! wallet. The agent's bearer key is `agent-agent-agent-agent-agent-agent`.
+//! `{"port", "approver", "per_day"?, "opener"?}` first (`opener` is the hash of a key that may open mandates), then
+//! `{"sign": ACTION}` as the agent, `{"lock": PRICE}` as its wallet, and `{"fund": KEY_HASH}`, 100 USDM from nothing. The agent's bearer key is `agent-agent-agent-agent-agent-agent`.
 
 use async_trait::async_trait;
 use canon::Raw;
@@ -69,6 +69,7 @@ fn public(signer: &SoftwareSigner) -> [u8; 32] {
 }
 
 struct Desk {
+    ledger: Arc<LedgerChain>,
     treasury: Arc<Treasury>,
     agent: Wallet,
     vault: Vault,
@@ -104,7 +105,7 @@ impl Desk {
             let routes = server::router(&app).merge(console::router());
             server::serve(&app, routes, listener, std::future::pending()).await;
         });
-        Self { treasury, agent, vault: opening.vault }
+        Self { ledger, treasury, agent, vault: opening.vault }
     }
 
     async fn run(&self, command: &Json) -> Json {
@@ -112,6 +113,13 @@ impl Desk {
             let action = HashedAction::read(action.to_string().as_bytes()).unwrap();
             let signature = key(2).sign(&mandate::signing_bytes(&action.hash())).unwrap();
             return json!({ "agent_signature": Hex::from_bytes(*signature.as_bytes()).to_string() });
+        }
+        if let Some(key) = command.get("fund") {
+            let key = key.as_str().unwrap().parse().unwrap();
+            let address = Address::new(Network::Test, Credential::Key(key), None);
+            let asset = (self.vault.asset_policy, self.vault.asset_name.clone());
+            self.ledger.fund(&address, Value::of(5_000_000).with(asset, 100_000_000)).unwrap();
+            return json!({ "address": address.as_str() });
         }
         let price: Price = canon::from_slice(command["lock"].to_string().as_bytes()).unwrap();
         let lock = self.agent.lock(&price, self.vault.mandate_ref).await.unwrap();
@@ -176,6 +184,11 @@ fn app(first: &Json, source: &Arc<dyn Source>, treasury: &Arc<Treasury>) -> App 
         sink: treasury.sink().as_str().parse().unwrap(),
         callers: vec![agent],
         approvers: Vec::new(),
+        principals: first
+            .get("opener")
+            .map(|key| key.as_str().unwrap().parse().unwrap())
+            .into_iter()
+            .collect(),
         model: None,
         reading: env::Duration::from_millis(0),
     };

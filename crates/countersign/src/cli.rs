@@ -99,7 +99,7 @@ pub enum Part {
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// A room bundle, a brief, a ledger export or a checkpoint; - for standard input
+    /// A room bundle, a brief, a ledger export, a checkpoint or an evidence bundle; - for standard input
     pub file: PathBuf,
     /// The keys you trust; without it a proof is only checked against the keys it carries
     #[arg(long, value_name = "FILE")]
@@ -107,6 +107,9 @@ pub struct Verify {
     /// The whole report as JSON
     #[arg(long)]
     pub json: bool,
+    /// Exit status 3 where evidence holds and something in it warns
+    #[arg(long)]
+    pub strict: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use crate::commands::Failure;
 use crate::config::Config;
-use chain::{Chain, Treasury};
+use chain::{Chain, LedgerChain, Treasury};
 use env::Source;
 use keys::{Algorithm, SecretHash, Signer, SoftwareSigner};
 use mandate::Vault;
@@ -48,6 +48,9 @@ pub struct Mandates {
     pub callers: Vec<Caller>,
     #[serde(default)]
     pub approvers: Vec<Seat>,
+    /// Keys that may open mandates here, by their hashes; the fee wallet pays for it.
+    #[serde(default)]
+    pub principals: Vec<KeyHash>,
     /// Who verifies the facts of invoices. None: they are never verified.
     #[serde(default)]
     pub verifiers: Vec<VerifierPeer>,
@@ -140,9 +143,7 @@ pub fn setup(config: &Config, source: &Arc<dyn Source>) -> Result<Option<Setup>,
             .map(Arc::new)
             .map_err(Failure::unusable_by)
     };
-    let chain = chain_of(own, config, source)?;
-    let treasury = Treasury::new(chain, own.network, key(&own.fee_key)?, Arc::clone(source));
-    let treasury = treasury.map_err(Failure::unusable_by)?;
+    let treasury = treasury(own, config, source)?;
     let amount = own.bond_lovelace.try_into().map_err(Failure::unusable_by)?;
     let asset = BondAsset {
         asset_name: "".parse().map_err(Failure::unusable_by)?,
@@ -160,10 +161,33 @@ pub fn setup(config: &Config, source: &Arc<dyn Source>) -> Result<Option<Setup>,
         sink,
         callers: own.callers.iter().map(|caller| caller_key(config, caller)).collect::<Result<_, _>>()?,
         approvers: own.approvers.iter().map(seated).collect(),
+        principals: own.principals.clone(),
         model: own.model.clone(),
         reading: env::Duration::from_secs(own.reading_seconds),
         rail: Arc::new(treasury),
     }))
+}
+
+/// The chain that the section names, and the wallet that pays its fees.
+pub fn treasury(own: &Mandates, config: &Config, source: &Arc<dyn Source>) -> Result<Treasury, Failure> {
+    let path = config.data.join(&own.fee_key);
+    let fees = SoftwareSigner::open_or_create(&path, Algorithm::Ed25519, &mut source.env());
+    let fees = Arc::new(fees.map_err(Failure::unusable_by)?);
+    let chain = chain_of(own, config, source)?;
+    Treasury::new(chain, own.network, fees, Arc::clone(source)).map_err(Failure::unusable_by)
+}
+
+/// The embedded ledger in a file, where the section names one.
+pub fn embedded_ledger(
+    own: &Mandates,
+    config: &Config,
+    source: &Arc<dyn Source>,
+) -> Result<LedgerChain, Failure> {
+    let path = own.chain.strip_prefix("file:").filter(|path| !path.is_empty());
+    let path =
+        path.ok_or_else(|| Failure::unusable("mandates.chain is no embedded ledger in a file".to_owned()))?;
+    LedgerChain::open(Some(&config.data.join(path)), Arc::clone(source), own.network)
+        .map_err(Failure::unusable_by)
 }
 
 /// Takes up the mandates that the section lists. One whose anchor cannot be read is refused, and the server does not start.
@@ -173,6 +197,13 @@ pub async fn anchor(app: &server::App, anchored: &[Anchored], data: &Path) -> Re
         let shown = path.display().to_string();
         let document =
             std::fs::read(&path).map_err(|error| Failure::unusable(format!("{shown}: {error}")))?;
+        if let Ok(mandate) = mandate::Mandate::read(&document)
+            && let Some(known) = app.mandate_version(&mandate.id).await
+            && known > mandate.version
+        {
+            tracing::warn!("{shown}: version {known} of {} is anchored since", mandate.id);
+            continue;
+        }
         app.anchor_mandate(&document, each.vault.clone(), each.vault_name.clone())
             .await
             .map_err(|refused| Failure::unusable(format!("{shown}: {}: {}", refused.code, refused.text)))?;

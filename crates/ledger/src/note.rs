@@ -228,6 +228,11 @@ impl Note {
         &self.checkpoint
     }
 
+    /// The signature lines in their order: the name and the id of the key, and what it made; nothing is checked.
+    pub fn signatures(&self) -> impl Iterator<Item = (&KeyName, [u8; 4], &[u8])> {
+        self.lines.iter().map(|line| (&line.name, line.id, line.signature.as_slice()))
+    }
+
     /// Checks the note under the pinned keys. Lines of other keys are ignored. Refused: a bad signature of a pinned key,
     /// a pinned key that signs twice, no signature of a log key named after the origin, too few witnesses.
     pub fn verify(&self, pins: &Pins) -> Result<SignedCheckpoint, Error> {

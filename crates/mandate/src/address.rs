@@ -96,7 +96,7 @@ impl fmt::Display for Address {
     }
 }
 
-spelled!([] Address);
+spelled!(held: [] Address);
 
 const LONGEST: usize = 200;
 const LETTERS: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";

@@ -7,7 +7,7 @@ use crate::price::{BondStatus, Price};
 use crate::snapshot::{Delay, Spend};
 use crate::state::{
     Anchored, Approval, ApprovalStatus, Authorization, AuthorizationStatus, Decided, GRACE_MS, InFlight,
-    LockedBond, Reserved, Run, State, reserved_invoice,
+    LockedBond, Reserved, Run, State, Wait, reserved_invoice,
 };
 use crate::text::{PositiveUnits, Text, TxHash};
 use crate::time::Millis;
@@ -97,12 +97,14 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
         }
         Fact::MandatePaused { .. } => state.paused = true,
         Fact::MandateResumed {} => state.paused = false,
-        Fact::ActionDelayed { action_hash, since_ms, .. } => {
+        Fact::ActionDelayed { action_hash, since_ms, until_ms } => {
             state.delays.insert(*action_hash, Delay { since_ms: *since_ms, vetoed: false });
+            waits(state, event, (*since_ms, *until_ms));
         }
         Fact::DelayVetoed { action_hash, .. } => {
             let since_ms = state.delays.get(action_hash).map_or(now, |delay| delay.since_ms);
             state.delays.insert(*action_hash, Delay { since_ms, vetoed: true });
+            Arc::make_mut(&mut state.waits).remove(action_hash);
         }
         Fact::AuthorityEvaluationStarted {}
         | Fact::CREVerificationStarted { .. }
@@ -168,6 +170,15 @@ fn anchored(state: &mut State, updated: &Updated) {
         vault_name: updated.vault_name.clone(),
         revoked: None,
     }));
+}
+
+/// The last proposal waits; what has waited long enough is forgotten.
+fn waits(state: &mut State, event: &Event, (since, until): (Millis, Millis)) {
+    let Some((action, _)) = state.proposed.clone() else { return };
+    let waits = Arc::make_mut(&mut state.waits);
+    waits.retain(|_, wait| since < wait.until);
+    let wait = Wait { action, run: event.run_id.clone(), since, until };
+    waits.insert(wait.action.hash(), Arc::new(wait));
 }
 
 fn evaluated(state: &mut State, run: &RunId, data: &AuthorityEvaluated) {

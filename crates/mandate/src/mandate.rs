@@ -156,14 +156,19 @@ impl Mandate {
 
     /// What the cross rules of spec 1.3 hold against it, one sentence each; empty for a good mandate.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        self.check_constraints(&mut problems);
-        self.check_approvers(&mut problems);
-        self.check_limits(&mut problems);
+        self.faults().into_iter().map(|(_, problem)| problem).collect()
+    }
+
+    /// The same, each with the place in the document that it is about (RFC 6901).
+    pub fn faults(&self) -> Vec<(String, String)> {
+        let mut faults = Vec::new();
+        self.check_constraints(&mut faults);
+        self.check_approvers(&mut faults);
+        self.check_limits(&mut faults);
         if !self.validity.starts_at.is_before(&self.validity.expires_at) {
-            problems.push("validity must start before it ends".to_owned());
+            faults.push(at("/validity/expires_at", "validity must start before it ends"));
         }
-        problems
+        faults
     }
 
     pub fn limits(&self) -> Limits {
@@ -204,81 +209,95 @@ impl Mandate {
         self.constraints.iter().filter_map(|constraint| constraint.kind.window_ms()).max().unwrap_or(0)
     }
 
-    fn check_constraints(&self, problems: &mut Vec<String>) {
+    fn check_constraints(&self, faults: &mut Vec<(String, String)>) {
         if self.constraints.is_empty() || self.constraints.len() > MAX_CONSTRAINTS {
-            problems.push(format!("a mandate has 1 to {MAX_CONSTRAINTS} constraints"));
+            faults.push(at("/constraints", format!("a mandate has 1 to {MAX_CONSTRAINTS} constraints")));
         }
-        for (at, constraint) in self.constraints.iter().enumerate() {
+        for (n, constraint) in self.constraints.iter().enumerate() {
             let id = &constraint.id;
-            if self.constraints.iter().take(at).any(|other| other.id == *id) {
-                problems.push(format!("two constraints are called {id}"));
+            if self.constraints.iter().take(n).any(|other| other.id == *id) {
+                let problem = format!("two constraints are called {id}");
+                faults.push(at(format!("/constraints/{n}/id"), problem));
             }
             if self.schema == MandateSchema::V01 && constraint.is_v02() {
-                problems.push(format!("constraint {id} needs mandate/v0.2"));
+                let problem = format!("constraint {id} needs mandate/v0.2");
+                faults.push(at(format!("/constraints/{n}/kind"), problem));
             }
             match constraint.on_violation.approver() {
                 Some(approver) if !self.approvers.iter().any(|listed| listed.role == *approver) => {
-                    problems.push(format!("constraint {id} names {approver}, who is no approver"));
+                    let problem = format!("constraint {id} names {approver}, who is no approver");
+                    faults.push(at(format!("/constraints/{n}/approver"), problem));
                 }
                 _ => {}
             }
         }
     }
 
-    fn check_approvers(&self, problems: &mut Vec<String>) {
+    fn check_approvers(&self, faults: &mut Vec<(String, String)>) {
         match self.schema {
             MandateSchema::V01 if self.approvers.len() != 1 => {
-                problems.push("mandate/v0.1 has exactly one approver".to_owned());
+                faults.push(at("/approvers", "mandate/v0.1 has exactly one approver"));
             }
             MandateSchema::V01 if self.quorum.is_some() => {
-                problems.push("a quorum needs mandate/v0.2".to_owned());
+                faults.push(at("/quorum", "a quorum needs mandate/v0.2"));
             }
             _ if self.approvers.is_empty() || self.approvers.len() > MAX_APPROVERS => {
-                problems.push(format!("a mandate has 1 to {MAX_APPROVERS} approvers"));
+                faults.push(at("/approvers", format!("a mandate has 1 to {MAX_APPROVERS} approvers")));
             }
             _ => {}
         }
         if self.required() == 0 || self.required() > self.approvers.len() {
-            problems.push("the quorum is at least one and at most all approvers".to_owned());
+            let problem = "the quorum is at least one and at most all approvers";
+            faults.push(at("/quorum/required", problem));
         }
-        for (at, approver) in self.approvers.iter().enumerate() {
+        for (n, approver) in self.approvers.iter().enumerate() {
+            let place = || format!("/approvers/{n}/cardano_key_hash");
             if approver.cardano_key_hash == self.principal.cardano_key_hash {
-                problems.push(format!("approver {} has the principal's key", approver.role));
+                faults.push(at(place(), format!("approver {} has the principal's key", approver.role)));
             }
             let same = |other: &Approver| other.cardano_key_hash == approver.cardano_key_hash;
-            if self.approvers.iter().take(at).any(same) {
-                problems.push(format!("approver {} has another approver's key", approver.role));
+            if self.approvers.iter().take(n).any(same) {
+                faults.push(at(place(), format!("approver {} has another approver's key", approver.role)));
             }
         }
     }
 
-    fn check_limits(&self, problems: &mut Vec<String>) {
-        let has = |like: fn(&Violation) -> bool, limit: fn(&Kind) -> Option<Units>| {
+    fn check_limits(&self, faults: &mut Vec<(String, String)>) {
+        let found = |like: fn(&Violation) -> bool, limit: fn(&Kind) -> Option<Units>| {
             self.constraints
                 .iter()
-                .any(|constraint| like(&constraint.on_violation) && limit(&constraint.kind).is_some())
+                .position(|constraint| like(&constraint.on_violation) && limit(&constraint.kind).is_some())
         };
+        let alone = found(Violation::escalates, Kind::amount_limit);
+        let hard = found(Violation::denies, Kind::amount_limit);
+        let daily = found(Violation::denies, Kind::daily_limit);
         for (there, what) in [
-            (has(Violation::escalates, Kind::amount_limit), "an autonomous limit (amount_lte, ESCALATE)"),
-            (has(Violation::denies, Kind::amount_limit), "a hard cap (amount_lte, DENY)"),
-            (has(Violation::denies, Kind::daily_limit), "a daily cap (daily_spend_lte, DENY)"),
-            (has(Violation::denies, Kind::floor), "a treasury minimum (balance_after_gte, DENY)"),
+            (alone, "an autonomous limit (amount_lte, ESCALATE)"),
+            (hard, "a hard cap (amount_lte, DENY)"),
+            (daily, "a daily cap (daily_spend_lte, DENY)"),
+            (found(Violation::denies, Kind::floor), "a treasury minimum (balance_after_gte, DENY)"),
         ] {
-            if !there {
-                problems.push(format!("there must be {what}"));
+            if there.is_none() {
+                faults.push(at("/constraints", format!("there must be {what}")));
             }
         }
+        let value =
+            |of: Option<usize>| of.map_or("/constraints".into(), |n| format!("/constraints/{n}/value"));
         let limits = self.limits();
         if limits.autonomous_limit == Units::ZERO {
-            problems.push("the autonomous limit must be above zero".to_owned());
+            faults.push(at(value(alone), "the autonomous limit must be above zero"));
         }
         if limits.hard_cap < limits.autonomous_limit {
-            problems.push("the hard cap is below the autonomous limit".to_owned());
+            faults.push(at(value(hard), "the hard cap is below the autonomous limit"));
         }
         if limits.daily_cap < limits.autonomous_limit {
-            problems.push("the daily cap is below the autonomous limit".to_owned());
+            faults.push(at(value(daily), "the daily cap is below the autonomous limit"));
         }
     }
+}
+
+fn at(place: impl Into<String>, problem: impl Into<String>) -> (String, String) {
+    (place.into(), problem.into())
 }
 
 fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {

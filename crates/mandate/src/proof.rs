@@ -112,6 +112,18 @@ pub fn decline_message(approval_id: &str, reason: DeclineReason) -> Result<Vec<u
     Ok(canon::to_vec(&Message { approval_id, decision: "decline", reason })?)
 }
 
+/// How a wait is called where people are asked.
+pub fn veto_ask(action: &Digest) -> String {
+    format!("veto:{action}")
+}
+
+impl<'a> Question<'a> {
+    /// Whether a wait is to be stopped. `ask_id` is [`veto_ask`]'s; what is shown is the action itself.
+    pub const fn of_wait(ask_id: &'a str, action: Digest) -> Self {
+        Self { ask_id, action_hash: action, brief_hash: action }
+    }
+}
+
 impl Question<'_> {
     /// What is signed: D6's statement, whose `answer_hash` covers the body.
     pub fn statement<T: Serialize>(

@@ -51,6 +51,8 @@ pub struct State {
     /// The highest nonce that was read from chain.
     pub(crate) seen_nonce: u64,
     pub(crate) delays: Shelf<Digest, Delay>,
+    /// What waits and may still be stopped.
+    pub(crate) waits: Arc<BTreeMap<Digest, Arc<Wait>>>,
     /// The entry of the last proposal, and the action that was judged last.
     pub(crate) proposal: Option<Head>,
     pub(crate) judged: Option<Digest>,
@@ -67,6 +69,15 @@ pub struct Anchored {
     pub vault_name: Option<Id>,
     /// The version under which its anchor says that it is revoked.
     pub revoked: Option<u32>,
+}
+
+/// An action that is done at `until` unless an approver objects.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wait {
+    pub action: HashedAction,
+    pub run: RunId,
+    pub since: Millis,
+    pub until: Millis,
 }
 
 /// A run: the last proposal it made that waits for verification.
@@ -281,6 +292,10 @@ impl State {
     }
     pub fn delay(&self, action: &Digest) -> Option<&Delay> {
         self.delays.get(action)
+    }
+    /// What waits at an instant and may be stopped, in the order of its hashes.
+    pub fn waits(&self, now: Millis) -> impl Iterator<Item = &Wait> {
+        self.waits.values().map(Arc::as_ref).filter(move |wait| now < wait.until)
     }
     /// Where the log tells of the newest decision about an action.
     pub fn decision(&self, action: &Digest) -> Option<&Decided> {

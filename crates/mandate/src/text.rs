@@ -295,15 +295,27 @@ where
 }
 
 macro_rules! spelled {
-    ($([$($generic:tt)*] $name:ty),* $(,)?) => {$(
-        impl<$($generic)*> fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
+    // Types that hold their text.
+    (held: $([$($generic:tt)*] $name:ty),* $(,)?) => {$(
+        $crate::text::spelled!(@common [$($generic)*] $name);
+        impl<$($generic)*> Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
             }
         }
+    )*};
+    ($([$($generic:tt)*] $name:ty),* $(,)?) => {$(
+        $crate::text::spelled!(@common [$($generic)*] $name);
         impl<$($generic)*> Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
+            }
+        }
+    )*};
+    (@common [$($generic:tt)*] $name:ty) => {
+        impl<$($generic)*> fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
             }
         }
         impl<'de, $($generic)*> Deserialize<'de> for $name {
@@ -311,14 +323,12 @@ macro_rules! spelled {
                 $crate::text::parsed(deserializer)
             }
         }
-    )*};
+    };
 }
 pub(crate) use spelled;
 
-spelled! {
-    [] Id, [] Units, [] PositiveUnits, [] Ed25519Key, [] AssetSymbol,
-    [const N: usize] Hex<N>, [const MAX: usize] ShortHex<MAX>, [const MIN: usize, const MAX: usize] Text<MIN, MAX>,
-}
+spelled! { [] Units, [] PositiveUnits, [] Ed25519Key, [const N: usize] Hex<N>, [const MAX: usize] ShortHex<MAX> }
+spelled! { held: [] Id, [] AssetSymbol, [const MIN: usize, const MAX: usize] Text<MIN, MAX> }
 
 /// Reads a member that may be absent but, where it is there, is not null.
 pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(

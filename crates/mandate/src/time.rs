@@ -99,7 +99,7 @@ impl fmt::Display for DateTime {
     }
 }
 
-spelled!([] DateTime);
+spelled!(held: [] DateTime);
 
 fn parse(text: &str) -> Option<i64> {
     let (date, fraction) = text.strip_suffix('Z')?.split_at_checked(19)?;

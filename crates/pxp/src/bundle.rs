@@ -159,7 +159,7 @@ impl Bundle {
     pub fn replay(&self, mut entries: Vec<Entry>) -> Result<Folded, Fault> {
         let mut payloads: BTreeMap<Digest, &str> = BTreeMap::new();
         for (name, text) in &self.payloads {
-            let place = format!("/payloads/{name}");
+            let place = format!("/payloads/{}", canon::step(name));
             let digest: Digest = name.parse().map_err(|_| Fault::new("bad_payload", &place))?;
             if Digest::of(text.as_bytes()) != digest {
                 return Err(Fault::new("bad_payload", place));

@@ -5,6 +5,7 @@
 
 mod basis;
 mod checkpoint;
+mod evidence;
 mod export;
 mod log;
 mod mandate;
@@ -12,7 +13,8 @@ mod report;
 mod room;
 mod trust;
 
-pub use report::{Kind, Report, Verdict};
+pub use pcm::bundle::{Alone, Crew};
+pub use report::{Evidence, Kind, Report, Verdict};
 pub use trust::{Trust, TrustError};
 
 use report::{Check, Stop};
@@ -27,19 +29,30 @@ pub fn verify(bytes: &[u8], trust: Option<&Trust>) -> Report {
 }
 
 /// Checks a file as it is read; of a ledger export only a few blocks are in memory at a time.
-pub fn verify_reader(mut reader: impl BufRead, trust: Option<&Trust>) -> Report {
+pub fn verify_reader(reader: impl BufRead, trust: Option<&Trust>) -> Report {
+    verify_with(reader, trust, &Alone)
+}
+
+/// The same with a crew that checks the records of evidence.
+pub fn verify_with(mut reader: impl BufRead, trust: Option<&Trust>, crew: &dyn Crew) -> Report {
     let mut report = Report::new(trust.is_some());
-    let outcome = run(&mut reader, trust, &mut report);
+    let outcome = run(&mut reader, trust, crew, &mut report);
     report.conclude(outcome)
 }
 
-fn run(reader: &mut impl BufRead, trust: Option<&Trust>, report: &mut Report) -> Check {
+fn run(reader: &mut impl BufRead, trust: Option<&Trust>, crew: &dyn Crew, report: &mut Report) -> Check {
     let mut first = Vec::new();
     take(reader, MAX_LINE, b'\n', &mut first)?;
     if let Some(header) = export::header(&first) {
         let mandate = header.as_ref().is_ok_and(|header| header.stream.kind() == mandate::KIND);
         report.kind = Some(if mandate { Kind::MandateLog } else { Kind::LedgerExport });
         return export::check(header, reader, trust, report);
+    }
+    if pcm::bundle::looks_like(&first) {
+        report.kind = Some(Kind::Evidence);
+        let limit = u64::try_from(pcm::bundle::MAX_FILE + 1).unwrap_or(u64::MAX);
+        reader.take(limit).read_to_end(&mut first).map_err(|error| Stop::unusable("unreadable", "", error))?;
+        return evidence::check(&first, trust, crew, report);
     }
     let limit = u64::try_from(MAX_FILE + 1).unwrap_or(u64::MAX);
     reader.take(limit).read_to_end(&mut first).map_err(|error| Stop::unusable("unreadable", "", error))?;

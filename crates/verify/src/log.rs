@@ -39,7 +39,7 @@ pub(crate) fn check(
         report.fact("log", "absent");
         return match trust {
             Some(trust) if trust.requires_log() => {
-                Err(Stop::refused("log_missing", "/log", "witnesses are required and there is no log proof"))
+                Err(Stop::refused("log_missing", "/log", "logs are pinned and there is no log proof"))
             }
             _ => Ok(()),
         };
@@ -49,7 +49,7 @@ pub(crate) fn check(
     }
     let at_checkpoint = |error: Error| Stop::ledger(&error, "/log/checkpoint");
     let note = Note::parse(proof.checkpoint.as_bytes()).map_err(at_checkpoint)?;
-    let standing = match trust.filter(|trust| trust.pins_logs() || trust.requires_log()) {
+    let standing = match trust.filter(|trust| trust.requires_log()) {
         Some(trust) => {
             witnessed(&note.verify(&trust.pins).map_err(at_checkpoint)?, report);
             "signed"

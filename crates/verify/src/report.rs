@@ -24,6 +24,8 @@ pub enum Kind {
     MandateBrief,
     /// Whether a quote is on market, under the verifiers' statements.
     Basis,
+    /// Records of what an agent did, from its signer's log.
+    Evidence,
 }
 
 /// The answer, and the exit code that says it (D9).
@@ -67,6 +69,28 @@ pub struct Report {
     pub pinned: bool,
     /// What was read and checked, for display: names are stable, values are text.
     pub facts: BTreeMap<&'static str, String>,
+    /// Of evidence, what was checked one by one.
+    #[serde(flatten)]
+    pub evidence: Option<Evidence>,
+}
+
+/// How evidence is reported, in the words of its format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    pub integrity: String,
+    /// How far the log's word is seconded.
+    pub assurance: String,
+    /// The check that failed first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_failure: Option<&'static str>,
+    pub checks: Vec<pcm::bundle::Check>,
+}
+
+impl Evidence {
+    /// Whether a check warns.
+    pub fn warned(&self) -> bool {
+        self.checks.iter().any(|check| check.status == pcm::bundle::Status::Warn)
+    }
 }
 
 impl Report {
@@ -79,6 +103,7 @@ impl Report {
             detail: None,
             pinned,
             facts: BTreeMap::new(),
+            evidence: None,
         }
     }
 

@@ -7,7 +7,8 @@ use serde::Deserialize;
 /// The keys a verifier already has.
 ///
 /// As a file: `{"servers":[JWK], "logs":[vkey], "witnesses":[vkey], "witnesses_required":n, "origins":[origin],
-/// "verifiers":["ed25519:…"], "verifiers_required":n}`, strict JSON, every member optional, no other.
+/// "verifiers":["ed25519:…"], "verifiers_required":n}`, strict JSON, every member optional, no other. Or the trust file of
+/// evidence, which has `algs`: [`pcm::Trust`].
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
     /// Servers whose heads are believed. Empty: none is.
@@ -18,6 +19,8 @@ pub struct Trust {
     verifiers: Vec<Ed25519Key>,
     verifiers_required: usize,
     pub(crate) pins: Pins,
+    /// For evidence.
+    pub(crate) evidence: Option<pcm::Trust>,
     logs: usize,
     witnesses_required: usize,
 }
@@ -33,11 +36,15 @@ pub struct TrustError {
 
 impl Trust {
     pub fn parse(bytes: &[u8]) -> Result<Self, TrustError> {
-        let wire: Wire = canon::from_slice(bytes).map_err(|error| TrustError {
-            code: error.code.as_str(),
-            place: error.place,
-            detail: error.detail,
-        })?;
+        let value = canon::parse(bytes).map_err(json_error)?;
+        if pcm::Trust::is(&value) {
+            return pcm::Trust::read(&value).map(Self::of_evidence).map_err(|error| TrustError {
+                code: error.code(),
+                place: error.place().unwrap_or_default(),
+                detail: error.to_string(),
+            });
+        }
+        let wire: Wire = canon::from_value(value).map_err(json_error)?;
         let keys = |keys: &[String], list: &str| {
             keys.iter()
                 .enumerate()
@@ -70,24 +77,34 @@ impl Trust {
             verifiers: wire.verifiers,
             verifiers_required: wire.verifiers_required,
             pins,
+            evidence: None,
             logs: wire.logs.len(),
             witnesses_required: wire.witnesses_required,
         })
     }
 
-    /// Whether any log's key is known.
-    pub(crate) const fn pins_logs(&self) -> bool {
-        self.logs > 0
+    /// No server is known by it, so it says nothing of rooms and mandates.
+    fn of_evidence(evidence: pcm::Trust) -> Self {
+        Self {
+            servers: Vec::new(),
+            origins: Vec::new(),
+            verifiers: Vec::new(),
+            verifiers_required: 0,
+            pins: evidence.pins().clone(),
+            logs: evidence.origins().count(),
+            witnesses_required: evidence.required(),
+            evidence: Some(evidence),
+        }
     }
 
-    /// Whether enough of the verifiers are among these keys, which are distinct.
-    pub(crate) fn verified_by(&self, keys: &[Ed25519Key]) -> bool {
-        keys.iter().filter(|key| self.verifiers.contains(key)).count() >= self.verifiers_required
+    /// Whether as many of the verifiers as are demanded, and at least so many, are among these keys, which are distinct.
+    pub(crate) fn verified_by(&self, keys: &[Ed25519Key], least: usize) -> bool {
+        keys.iter().filter(|key| self.verifiers.contains(key)).count() >= self.verifiers_required.max(least)
     }
 
-    /// Whether a proof without a place in a witnessed log is refused.
+    /// Whether a proof without a place in a known log is refused: where a log's key is pinned or witnesses are required.
     pub(crate) const fn requires_log(&self) -> bool {
-        self.witnesses_required > 0
+        self.logs > 0 || self.witnesses_required > 0
     }
 }
 
@@ -120,6 +137,10 @@ struct Wire {
     verifiers: Vec<Ed25519Key>,
     #[serde(default)]
     verifiers_required: usize,
+}
+
+fn json_error(error: canon::Error) -> TrustError {
+    TrustError { code: error.code.as_str(), place: error.place, detail: error.detail }
 }
 
 fn ledger_error(error: &ledger::Error, place: String) -> TrustError {

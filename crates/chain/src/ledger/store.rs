@@ -2,7 +2,7 @@
 
 use super::Entry;
 use crate::ChainError;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,37 +23,47 @@ impl Store {
         Ok(Self(Mutex::new(connection)))
     }
 
-    /// Slots and entries, the oldest first.
-    pub fn blocks(&self) -> Result<Vec<(u64, Entry)>, ChainError> {
+    /// Changes whenever another connection has changed the file.
+    pub fn version(&self) -> Result<i64, ChainError> {
+        self.connection().query_row("PRAGMA data_version", [], |row| row.get(0)).map_err(failed)
+    }
+
+    /// Keeps others from writing until [`commit`](Self::commit) or [`roll_back`](Self::roll_back).
+    pub fn begin(&self) -> Result<(), ChainError> {
+        self.connection().execute_batch("BEGIN IMMEDIATE").map_err(failed)
+    }
+
+    pub fn commit(&self) -> Result<(), ChainError> {
+        self.connection().execute_batch("COMMIT").map_err(failed)
+    }
+
+    pub fn roll_back(&self) {
+        // There is nothing to take back where the change could not begin.
+        let _ = self.connection().execute_batch("ROLLBACK");
+    }
+
+    /// Slots and entries of the blocks above a height, the oldest first.
+    pub fn blocks(&self, above: usize) -> Result<Vec<(u64, Entry)>, ChainError> {
         let connection = self.connection();
         let mut select = connection
-            .prepare("SELECT height, slot, kind, entry FROM block ORDER BY height")
+            .prepare("SELECT height, slot, kind, entry FROM block WHERE height > ?1 ORDER BY height")
             .map_err(failed)?;
-        let rows = select
-            .query_map([], |row| {
-                Ok((
-                    row.get::<_, i64>(0)?,
-                    row.get::<_, i64>(1)?,
-                    row.get::<_, i64>(2)?,
-                    row.get::<_, Vec<u8>>(3)?,
-                ))
-            })
-            .map_err(failed)?;
+        let rows = select.query_map(params![number(above)?], row).map_err(failed)?;
         let mut blocks = Vec::new();
-        for (expected, row) in (1_i64..).zip(rows) {
-            let (height, slot, kind, entry) = row.map_err(failed)?;
-            let entry = match kind {
-                TRANSACTION => Entry::Transaction(entry),
-                PLACED => Entry::Placed(entry),
-                _ => return Err(ChainError::malformed("a block of another kind")),
-            };
-            if height != expected {
+        for (expected, row) in (number(above)?.saturating_add(1)..).zip(rows) {
+            let row = row.map_err(failed)?;
+            if row.height != expected {
                 return Err(ChainError::Malformed(format!("block {expected} is missing")));
             }
-            blocks
-                .push((u64::try_from(slot).map_err(|_| ChainError::malformed("a slot below zero"))?, entry));
+            blocks.push(row.block()?);
         }
         Ok(blocks)
+    }
+
+    pub fn block(&self, height: usize) -> Result<Option<(u64, Entry)>, ChainError> {
+        let query = "SELECT height, slot, kind, entry FROM block WHERE height = ?1";
+        let found = self.connection().query_row(query, params![number(height)?], row).optional();
+        found.map_err(failed)?.map(Row::block).transpose()
     }
 
     /// Keeps the block of this height. It is durable when this returns.
@@ -80,6 +90,29 @@ impl Store {
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Row {
+    height: i64,
+    slot: i64,
+    kind: i64,
+    entry: Vec<u8>,
+}
+
+fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok(Row { height: row.get(0)?, slot: row.get(1)?, kind: row.get(2)?, entry: row.get(3)? })
+}
+
+impl Row {
+    fn block(self) -> Result<(u64, Entry), ChainError> {
+        let entry = match self.kind {
+            TRANSACTION => Entry::Transaction(self.entry),
+            PLACED => Entry::Placed(self.entry),
+            _ => return Err(ChainError::malformed("a block of another kind")),
+        };
+        let slot = u64::try_from(self.slot).map_err(|_| ChainError::malformed("a slot below zero"))?;
+        Ok((slot, entry))
     }
 }
 

@@ -48,6 +48,37 @@ async fn a_ledger_in_a_file_is_there_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_file_that_several_have_open_is_one_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    let clock = Arc::new(Virtual::new(1, "2026-10-07T03:00:00.000Z".parse().unwrap()));
+    let fee = signer(7);
+    let open = || Arc::new(LedgerChain::open(Some(&path), clock.clone(), NETWORK).unwrap());
+    let (one, two) = (open(), open());
+    let wallet =
+        |chain: &Arc<LedgerChain>| Treasury::new(chain.clone(), NETWORK, fee.clone(), clock.clone()).unwrap();
+    one.fund(&address(&fee), Value::of(100 * UNIT)).unwrap();
+    let pay = |lovelace| vec![Output::new(recipient(), Value::of(lovelace))];
+    let (first, second) = (wallet(&one), wallet(&two));
+    let (a, b) = (first.wallet().pay(pay(7 * UNIT)).await.unwrap(), second.wallet().pay(pay(8 * UNIT)).await);
+    let b = b.unwrap();
+    two.submit(&b.tx).await.unwrap();
+    // Both were built on the one output there was.
+    assert!(matches!(one.submit(&a.tx).await, Err(ChainError::Contention(_))));
+    assert_eq!(one.tip().await.unwrap(), two.tip().await.unwrap());
+    assert_eq!(one.transaction(b.tx_hash).await.unwrap().unwrap().tx, b.tx);
+    two.roll_back(1).unwrap();
+    assert_eq!(one.transaction(b.tx_hash).await.unwrap(), None);
+    one.submit(&a.tx).await.unwrap();
+    assert_eq!(two.utxos(recipient().as_str()).await.unwrap()[0].output.value, Value::of(7 * UNIT));
+    for _ in 0..20 {
+        one.fund(&recipient(), Value::of(2 * UNIT)).unwrap();
+        two.fund(&recipient(), Value::of(2 * UNIT)).unwrap();
+    }
+    assert_eq!(open().utxos(recipient().as_str()).await.unwrap().len(), 41);
+}
+
+#[tokio::test]
 async fn an_address_names_a_chain() {
     let folder = tempfile::tempdir().unwrap();
     let kept = format!("file:{}", folder.path().join("ledger.sqlite").display());

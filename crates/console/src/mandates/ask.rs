@@ -28,6 +28,8 @@ struct Ask {
     open: bool,
     signed: usize,
     required: usize,
+    /// Each approver's role and key, and whether they have signed; where several must.
+    people: Vec<(String, String, bool)>,
     asked: String,
     /// The keys that may decide.
     keys: String,
@@ -73,6 +75,16 @@ pub(crate) async fn page(
     Ok(shown_page(&Ask {
         state: state(&asked),
         open: approval.status == ApprovalStatus::Pending,
+        people: asked
+            .mandate
+            .approvers
+            .iter()
+            .filter(|_| asked.mandate.required() > 1)
+            .map(|one| {
+                let key = one.cardano_key_hash;
+                (shown(one.role.as_str()), key.to_string(), approval.signers.contains(&key))
+            })
+            .collect(),
         signed: approval.signers.len(),
         required: asked.mandate.required(),
         asked: approval.requested_at.map(|at| when(at.timestamp())).unwrap_or_default(),

@@ -9,11 +9,12 @@ use crate::words::{shown, when};
 use askama::Template;
 use axum::extract::{Path, Query};
 use axum::response::Response;
+use mandate::metrics::Metrics;
 use mandate::rule::{Constraint, Kind, Violation};
-use mandate::{Mandate, Status};
+use mandate::{Address, Credential, Mandate, Status};
 use serde::Deserialize;
-use server::mandates::Refused;
-use server::mandates::desk::Boundary;
+use server::mandates::desk::{Boundary, Reader};
+use server::mandates::{ActTold, Refused};
 
 #[derive(Template)]
 #[template(path = "mandates/mandate.html")]
@@ -44,22 +45,41 @@ struct MandatePage {
     metrics: Vec<(&'static str, String)>,
     plots: Vec<Picture>,
     runs: Vec<RunLine>,
+    /// For the principal.
+    office: Option<Office>,
+}
+
+/// What the principal may do, and did.
+#[derive(Debug)]
+struct Office {
+    symbol: String,
+    /// The address of the principal's key alone.
+    address: String,
+    acts: Vec<ActLine>,
+}
+
+#[derive(Debug)]
+struct ActLine {
+    link: String,
+    sentence: String,
+    at: String,
+    standing: super::acts::Standing,
 }
 
 /// A bar with its words.
 #[derive(Debug)]
-struct Picture {
-    title: String,
-    svg: String,
-    words: String,
+pub(crate) struct Picture {
+    pub title: String,
+    pub svg: String,
+    pub words: String,
 }
 
 #[derive(Debug)]
-struct Rule {
-    words: String,
-    then: String,
-    class: &'static str,
-    id: String,
+pub(crate) struct Rule {
+    pub words: String,
+    pub then: String,
+    pub class: &'static str,
+    pub id: String,
 }
 
 #[derive(Debug)]
@@ -81,7 +101,9 @@ pub(crate) async fn mandate(Path(id): Path<String>, visitor: Visitor) -> Result<
         started: when(run.started_at),
         finished: run.finished,
     });
+    let office = office(&visitor, &reader, &told).await?;
     Ok(page(&MandatePage {
+        office,
         id: mandate.id.to_string(),
         version: mandate.version,
         hash: crate::words::groups(&mandate.hash()),
@@ -112,6 +134,29 @@ pub(crate) async fn mandate(Path(id): Path<String>, visitor: Visitor) -> Result<
         plots: plots(&told),
         runs: runs.collect(),
         shell: shell(&visitor, &format!("Mandate {}", mandate.id)).await?,
+    }))
+}
+
+async fn office(visitor: &Visitor, reader: &Reader, told: &Boundary) -> Result<Option<Office>, Denied> {
+    let mandate = &told.mandate;
+    let key = mandate.principal.cardano_key_hash;
+    if !reader.keys().contains(&key) {
+        return Ok(None);
+    }
+    let (symbol, decimals) = (mandate.asset.symbol.to_string(), mandate.asset.decimals);
+    let acts = visitor.app.acts_of(reader, mandate.id.as_str()).await;
+    // A server without a chain of its own drafts nothing.
+    let Ok(acts) = acts else { return Ok(None) };
+    let line = |act: &ActTold| ActLine {
+        link: act.tx_hash.to_string(),
+        sentence: super::acts::sentence(&act.act, &symbol, decimals),
+        at: when(act.at),
+        standing: super::acts::standing(act),
+    };
+    Ok(Some(Office {
+        acts: acts.iter().map(line).collect(),
+        address: Address::new(told.vault.network.network(), Credential::Key(key), None).to_string(),
+        symbol,
     }))
 }
 
@@ -199,7 +244,7 @@ fn attention(used: u32, per_day: u32) -> Picture {
     Picture { title: "People’s attention".to_owned(), svg: bar.svg(), words }
 }
 
-fn rule(rule: &Constraint, mandate: &Mandate) -> Rule {
+pub(crate) fn rule(rule: &Constraint, mandate: &Mandate) -> Rule {
     let amount =
         |units: mandate::text::Units| money(units.get(), mandate.asset.decimals, &mandate.asset.symbol);
     let list =
@@ -254,8 +299,8 @@ fn metrics(told: &Boundary) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn plots(told: &Boundary) -> Vec<Picture> {
-    let metrics = &told.metrics;
+/// What the public figures look like.
+pub(crate) fn plots_of(metrics: &Metrics) -> Vec<Picture> {
     let (allow, escalate, deny) = (metrics.allow, metrics.escalate, metrics.deny);
     let asked = allow.saturating_add(escalate);
     let all = asked.saturating_add(deny);
@@ -274,10 +319,14 @@ fn plots(told: &Boundary) -> Vec<Picture> {
         .stretch(0, bonds.locked, "bar-warn")
         .stretch(0, spent, "bar-good")
         .stretch(bonds.refunded, spent, "bar-bad");
-    let mut plots = vec![
+    vec![
         Picture { title: "What proposals came to".to_owned(), svg: outcomes.svg(), words },
         Picture { title: "Bonds".to_owned(), svg: bars.svg(), words: bond_words },
-    ];
+    ]
+}
+
+fn plots(told: &Boundary) -> Vec<Picture> {
+    let mut plots = plots_of(&told.metrics);
     if !told.days.is_empty() {
         let values: Vec<u64> = told.days.iter().map(|(_, paid)| *paid).collect();
         let amount = |units: u64| money(units, told.mandate.asset.decimals, &told.mandate.asset.symbol);
@@ -293,7 +342,7 @@ fn date(day: u64) -> String {
     when(at).split(',').next().unwrap_or_default().to_owned()
 }
 
-fn instant(at: &mandate::DateTime) -> String {
+pub(crate) fn instant(at: &mandate::DateTime) -> String {
     at.millis().map_or_else(|| at.as_str().to_owned(), |millis| when(millis.timestamp()))
 }
 
@@ -317,14 +366,21 @@ pub(crate) struct OfMandate {
     mandate_id: Option<String>,
 }
 
+impl OfMandate {
+    /// The mandate that must be named.
+    pub fn named(self) -> Result<String, Refused> {
+        let missing = || Refused::bad("mandate_id_missing", "/mandate_id", "say which mandate: ?mandate_id=");
+        self.mandate_id.ok_or_else(missing)
+    }
+}
+
 /// What asking a person costs. Anybody may read it.
 pub(crate) async fn authority(
     Path(role): Path<String>,
     Query(of): Query<OfMandate>,
     visitor: Visitor,
 ) -> Result<Response, Denied> {
-    let missing = || Refused::bad("mandate_id_missing", "/mandate_id", "say which mandate: ?mandate_id=");
-    let told = visitor.app.attention(&role, &of.mandate_id.ok_or_else(missing)?).await?;
+    let told = visitor.app.attention(&role, &of.named()?).await?;
     let per_day = told.mandate.interrupt_budget.per_day;
     let bond = bond_money(told.tariff.amount.get(), &told.tariff);
     Ok(page(&AuthorityPage {

@@ -7,7 +7,7 @@ use mandate::action::ActionType;
 use mandate::brief::{Brief, amount};
 use mandate::price::Tariff;
 use mandate::report::Verified;
-use mandate::text::{AssetSymbol, Id};
+use mandate::text::Id;
 use mandate::{Checked, Hashed, Mandate, Outcome, Reason};
 
 /// A brief for its page.
@@ -319,7 +319,7 @@ pub(crate) fn canonical<T: serde::Serialize>(value: &T) -> String {
 }
 
 /// A limit with its currency.
-pub(crate) fn money(units: u64, decimals: u8, symbol: &AssetSymbol) -> String {
+pub(crate) fn money(units: u64, decimals: u8, symbol: impl std::fmt::Display) -> String {
     format!("{} {symbol}", amount(units, decimals))
 }
 

@@ -22,6 +22,10 @@ struct Inbox {
     first: bool,
     keys: Vec<String>,
     mandates: Vec<(String, String)>,
+    /// What is done by itself unless they object.
+    waits: Vec<super::veto::Line>,
+    /// They may open mandates here.
+    opens: bool,
 }
 
 #[derive(Debug)]
@@ -58,6 +62,8 @@ pub(crate) async fn page(Query(from): Query<From>, visitor: Visitor) -> Result<R
         total: waiting.total,
         next: waiting.next,
         first: from.after.is_none(),
+        waits: super::veto::lines(&visitor, &reader).await?,
+        opens: !visitor.app.opening_keys(&reader)?.is_empty(),
         keys: reader.keys().iter().map(ToString::to_string).collect(),
         mandates: mandates
             .iter()

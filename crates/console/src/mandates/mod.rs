@@ -1,14 +1,20 @@
 //! The pages of mandates: what waits for an approver, the brief exactly as hashed, the boundary, receipts and runs. Whoever
 //! reads proved a key; whoever decides signs with it, here or on the command line.
 
+mod acts;
 mod ask;
 mod boundary;
 mod brief;
 mod decide;
+mod difference;
+mod editor;
 mod entry;
+mod figures;
+mod form;
 mod inbox;
 mod picture;
 mod read;
+mod veto;
 
 use crate::page::{Shell, html, with_status};
 use crate::visitor::Visitor;
@@ -28,7 +34,14 @@ pub(crate) fn routes() -> Router<App> {
         .route("/approver/leave", post(entry::leave))
         .route("/approvals", get(inbox::page))
         .route("/approvals/{mandate}/{id}", get(ask::page).post(decide::step))
+        .route("/delays/{mandate}/{action}", get(veto::page).post(veto::stop))
+        .route("/figures", get(figures::page))
+        .route("/mandates/new", get(editor::new).post(editor::post_new))
         .route("/mandate/{id}", get(boundary::mandate))
+        .route("/mandate/{id}/edit", get(editor::edit).post(editor::post_edit))
+        .route("/mandate/{id}/acts", post(acts::draft))
+        .route("/mandate/{id}/acts/{tx_hash}", get(acts::one).post(acts::sign))
+        .route("/mandate/{id}/acts/{tx_hash}/transaction", get(acts::transaction))
         .route("/authority/{role}", get(boundary::authority))
         .route("/receipts/{id}", get(read::receipt))
         .route("/runs/{id}", get(read::run))

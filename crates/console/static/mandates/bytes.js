@@ -46,87 +46,6 @@ export function canonical(value) {
   throw new Error('not canonical');
 }
 
-const MASK = (1n << 64n) - 1n;
-const IV = [
-  0x6a09e667f3bcc908n, 0xbb67ae8584caa73bn, 0x3c6ef372fe94f82bn, 0xa54ff53a5f1d36f1n,
-  0x510e527fade682d1n, 0x9b05688c2b3e6c1fn, 0x1f83d9abfb41bd6bn, 0x5be0cd19137e2179n,
-];
-const SIGMA = [
-  [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
-  [14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3],
-  [11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4],
-  [7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8],
-  [9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13],
-  [2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9],
-  [12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11],
-  [13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10],
-  [6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5],
-  [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
-];
-const LANES = [[0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15], [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]];
-
-/**
- * BLAKE2b without a key (RFC 7693): 28 bytes name a key, 32 a transaction.
- * @param {Uint8Array} bytes
- * @param {number} length
- */
-export function blake2b(bytes, length) {
-  const state = BigUint64Array.from(IV);
-  state[0] = at(state, 0) ^ 0x01010000n ^ BigInt(length);
-  const blocks = Math.max(1, Math.ceil(bytes.length / 128));
-  for (let block = 0; block < blocks; block += 1) {
-    const end = Math.min(bytes.length, (block + 1) * 128);
-    const padded = new Uint8Array(128);
-    padded.set(bytes.subarray(block * 128, end));
-    const words = new DataView(padded.buffer);
-    const m = Array.from({ length: 16 }, (_, word) => words.getBigUint64(word * 8, true));
-    compress(state, m, BigInt(end), block === blocks - 1);
-  }
-  const out = new DataView(new ArrayBuffer(64));
-  state.forEach((word, index) => out.setBigUint64(index * 8, word, true));
-  return new Uint8Array(out.buffer).slice(0, length);
-}
-
-/**
- * @param {BigUint64Array} state
- * @param {bigint[]} m
- * @param {bigint} count
- * @param {boolean} last
- */
-function compress(state, m, count, last) {
-  const v = BigUint64Array.from([...state, ...IV]);
-  v[12] = at(v, 12) ^ count;
-  if (last) v[14] = at(v, 14) ^ MASK;
-  for (let round = 0; round < 12; round += 1) {
-    const order = SIGMA[round % 10] ?? [];
-    LANES.forEach(([a = 0, b = 0, c = 0, d = 0], lane) => {
-      for (const [word, one, two] of [[order[lane * 2], 32n, 24n], [order[lane * 2 + 1], 16n, 63n]]) {
-        v[a] = at(v, a) + at(v, b) + (m[Number(word)] ?? 0n);
-        v[d] = rotate(at(v, d) ^ at(v, a), BigInt(one ?? 0));
-        v[c] = at(v, c) + at(v, d);
-        v[b] = rotate(at(v, b) ^ at(v, c), BigInt(two ?? 0));
-      }
-    });
-  }
-  for (let index = 0; index < 8; index += 1) state[index] = at(state, index) ^ at(v, index) ^ at(v, index + 8);
-}
-
-/**
- * @param {BigUint64Array} words
- * @param {number} index
- */
-function at(words, index) {
-  return words[index] ?? 0n;
-}
-
-/**
- * @param {bigint} word
- * @param {bigint} by
- */
-function rotate(word, by) {
-  return ((word >> by) | (word << (64n - by))) & MASK;
-}
-
 /**
  * The bytes of an address in bech32. Its checksum is the engine's to check: here it is compared with other bytes.
  * @param {string} text
@@ -221,7 +140,8 @@ function paired(items) {
 }
 
 /**
- * A transaction: the hash that is signed, and what its outputs pay to an address, asset by asset (policy and name in hex).
+ * A transaction: its body, whose hash is signed, and what its outputs pay to an address, asset by asset (policy and name in
+ * hex).
  * @param {string} text
  */
 export function transaction(text) {
@@ -231,7 +151,7 @@ export function transaction(text) {
   if (body === null || typeof body !== 'object' || !('pairs' in body)) throw new Error('not a transaction');
   const outputs = body.pairs.find(([key]) => key === 1n)?.[1];
   return {
-    hash: hex(blake2b(bytes.subarray(1, end), 32)),
+    body: bytes.subarray(1, end),
     /** @param {Uint8Array} to @param {string} policy @param {string} name */
     pays: (to, policy, name) => {
       let sum = 0n;

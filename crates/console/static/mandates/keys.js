@@ -1,7 +1,8 @@
 // @ts-check
 /** Keys of this browser. They are kept in its own store, non-extractable, or sealed by what only a passkey gives (PRF). */
 
-import { base64url, blake2b, hex } from './bytes.js';
+import { blake2b } from '../verifier-js/blake2b.js';
+import { base64url, hex } from './bytes.js';
 
 /**
  * @typedef {{hash: string, name: string, public: string, kind: 'device', key: CryptoKey}

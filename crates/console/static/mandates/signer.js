@@ -1,6 +1,7 @@
 // @ts-check
 /** Whoever can sign here: wallets that the browser was given (CIP-30), and keys of this browser. */
 
+import { blake2b } from '../verifier-js/blake2b.js';
 import { address, base64url, fromHex, hex, transaction, witnessSet } from './bytes.js';
 import { kept, sign, thumbprint } from './keys.js';
 
@@ -31,7 +32,7 @@ export async function signers(wanted) {
         key: `ed25519:${key.public}`,
         evidence: { kind: 'ed25519', thumbprint: await thumbprint(bytes), signature: base64url(await sign(key, message)) },
       }),
-      witness: async (/** @type {string} */ tx) => witnessSet(bytes, await sign(key, fromHex(transaction(tx).hash))),
+      witness: async (/** @type {string} */ tx) => witnessSet(bytes, await sign(key, blake2b(transaction(tx).body))),
     };
   });
   return [...injected().map(([id, wallet]) => walletSigner(id, wallet, wanted)), ...own];

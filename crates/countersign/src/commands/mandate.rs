@@ -1,4 +1,5 @@
-//! Mandates by hand: hash a document, judge an action, rebuild what the engine signs. No server, no network.
+//! Mandates by hand: hash a document, judge an action, rebuild what the engine signs. No server; a network only for what the
+//! principal does.
 
 use super::{Failure, read_input};
 use canon::{Digest, Raw, Value};
@@ -53,6 +54,8 @@ pub enum Mandate {
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
     },
+    /// What the principal does on chain: anchor a mandate, open its vault, move its money, change or revoke it
+    Principal(super::principal::Principal),
 }
 
 #[derive(Debug, Args)]
@@ -92,7 +95,7 @@ pub struct Decision {
     outcome: Option<String>,
 }
 
-pub fn run(command: &Mandate) -> Result<(), Failure> {
+pub async fn run(command: &Mandate) -> Result<(), Failure> {
     let line = match command {
         Mandate::Hash { file } => hash(&read_input(file)?)?.to_string(),
         Mandate::Evaluate(arguments) => text(&evaluate(arguments)?)?,
@@ -101,6 +104,7 @@ pub fn run(command: &Mandate) -> Result<(), Failure> {
         Mandate::Key { file } => key_line(file)?,
         Mandate::Sign { what, key } => text(&sign(what, &opened(key)?)?)?,
         Mandate::Witness { transaction, key } => witness(transaction, &opened(key)?)?,
+        Mandate::Principal(principal) => return super::principal::run(principal).await,
     };
     println!("{line}");
     Ok(())
@@ -241,7 +245,7 @@ fn witness(transaction: &str, signer: &SoftwareSigner) -> Result<String, Failure
 }
 
 /// What was given on the command line: itself, or the file of that name.
-fn given(text: &str) -> Result<String, Failure> {
+pub fn given(text: &str) -> Result<String, Failure> {
     if text == "-" || Path::new(text).is_file() {
         let bytes = read_input(Path::new(text))?;
         let whole = String::from_utf8(bytes).map_err(Failure::unusable_by)?;
@@ -266,7 +270,7 @@ fn text<T: Serialize>(value: &T) -> Result<String, Failure> {
 }
 
 /// A document that is none is of no use; a mandate that breaks its own rules is refused.
-fn unusable(refusal: &Refusal) -> Failure {
+pub fn unusable(refusal: &Refusal) -> Failure {
     match refusal {
         Refusal::MandateRules { .. } => Failure::refused(words(refusal)),
         _ => Failure::unusable(words(refusal)),

@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod keep;
 pub mod keys;
 pub mod mandate;
+pub mod principal;
 pub mod room;
 pub mod serve;
 pub mod shell;

@@ -1,24 +1,42 @@
 use super::Failure;
 use crate::cli::Verify;
+use pcm::bundle::Status;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::ExitCode;
-use verify::{Report, Trust, Verdict};
+use verify::{Crew, Evidence, Report, Trust, Verdict};
 
 pub fn run(arguments: &Verify) -> Result<ExitCode, Failure> {
     let trust = match &arguments.trust {
         Some(path) => Some(Trust::parse(&super::read_input(path)?).map_err(Failure::unusable_by)?),
         None => None,
     };
-    let report = verify::verify_reader(reader(&arguments.file)?, trust.as_ref());
+    let report = verify::verify_with(reader(&arguments.file)?, trust.as_ref(), &Threads);
     if arguments.json {
         let text = serde_json::to_string_pretty(&report).map_err(Failure::unusable_by)?;
         println!("{text}");
     } else {
         print!("{}", shown(&report));
     }
-    Ok(ExitCode::from(report.verdict.exit_code()))
+    let warned = report.evidence.as_ref().is_some_and(Evidence::warned);
+    match report.verdict {
+        Verdict::Valid if warned && arguments.strict => Ok(ExitCode::from(WARNED)),
+        verdict => Ok(ExitCode::from(verdict.exit_code())),
+    }
+}
+
+/// What holds, with warnings, under `--strict` (D9).
+const WARNED: u8 = 3;
+
+/// As many threads as there are processors.
+struct Threads;
+
+impl Crew for Threads {
+    fn run(&self, work: &(dyn Fn() + Sync)) {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| (0..count).for_each(|_| drop(scope.spawn(work))));
+    }
 }
 
 /// The report as a person reads it: verdict first, then why and where, then what was found.
@@ -36,6 +54,18 @@ pub fn shown(report: &Report) -> String {
     }
     if let Some(detail) = &report.detail {
         lines.push(format!("  {detail}"));
+    }
+    for check in report.evidence.iter().flat_map(|evidence| &evidence.checks) {
+        let status = match check.status {
+            Status::Pass => "pass",
+            Status::Warn => "warn",
+            Status::Fail => "FAIL",
+        };
+        lines.push(format!("  [{status}] {}: {}", check.check, check.detail));
+    }
+    if let Some(evidence) = &report.evidence {
+        lines.push(format!("  Integrity: {}.", evidence.integrity));
+        lines.push(format!("  Assurance: {}.", evidence.assurance));
     }
     for (name, value) in &report.facts {
         lines.push(format!("  {name}: {value}"));

@@ -46,6 +46,7 @@ pub fn setup(cast: &Cast) -> Result<(Setup, String), Failure> {
         sink: cast.treasury.sink().as_str().parse().map_err(Failure::unusable_by)?,
         callers: vec![agent],
         approvers: Vec::new(),
+        principals: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
     };

@@ -12,6 +12,7 @@ mod demo;
 mod erase;
 mod house;
 mod mandate;
+mod principal;
 mod proofs;
 mod witness;
 

@@ -8,7 +8,7 @@ use crate::engine::{Inputs, Judged, Proposal};
 use crate::evaluation::Details;
 use crate::issue::{self, Consent, Unissued};
 use crate::log::{ApprovalId, Approved, Declined, Fact, Issued, Layer, Phase};
-use crate::proof::{ApproveBody, Approvers, DeclineBody, Question, VetoBody};
+use crate::proof::{ApproveBody, Approvers, DeclineBody, Question, VetoBody, veto_ask};
 use crate::reason::Reason;
 use crate::snapshot::Snapshot;
 use crate::state::{Anchored, Approval, ApprovalStatus, AuthorizationStatus, Holder};
@@ -183,9 +183,7 @@ pub(super) fn veto(draft: &mut Draft<'_>, command: &command::Veto) -> Result<Rep
     let anchored = draft.anchored()?;
     let delay = *draft.state.delay(&command.action_hash).ok_or(Refusal::NoDelay)?;
     let ask_id = veto_ask(&command.action_hash);
-    let question =
-        Question { ask_id: &ask_id, action_hash: command.action_hash, brief_hash: command.action_hash };
-    question.signer(
+    Question::of_wait(&ask_id, command.action_hash).signer(
         Decided::Decline,
         &VetoBody {},
         &command.signed,
@@ -199,11 +197,6 @@ pub(super) fn veto(draft: &mut Draft<'_>, command: &command::Veto) -> Result<Rep
         });
     }
     Ok(Reply::Done)
-}
-
-/// How a wait is called where people are asked.
-pub(crate) fn veto_ask(action: &canon::Digest) -> String {
-    format!("veto:{action}")
 }
 
 /// Approving twice gives the same authorization (case 59).

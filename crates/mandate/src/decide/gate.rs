@@ -145,7 +145,7 @@ pub(super) fn delayed(draft: &mut Draft<'_>, case: Case<'_>) -> Result<Reply, Re
         log(draft, &case);
         draft.push(Fact::ActionDelayed { action_hash: action.hash(), since_ms: draft.now, until_ms: until });
         if let Some(stream) = draft.stream() {
-            draft.effect(Effect::Ask { ask: super::approving::veto_ask(&action.hash()), stream });
+            draft.effect(Effect::Ask { ask: crate::proof::veto_ask(&action.hash()), stream });
         }
     }
     Ok(answer(&case, Next::Delayed))

@@ -316,15 +316,20 @@ impl App {
         }
         let tx = self.kept::<String>(Shelf::Built, &name).await?.ok_or_else(|| bug("a release is gone"))?;
         let tx = ::hex::decode(&tx).map_err(bug)?;
-        let witness = witness_of(&asked.cfo_witness_cbor)?;
-        let rail = &self.mandates()?.setup.rail;
-        let merged = rail.witness(&tx, &witness, approval.price.approver_key_hash)?;
-        let body = format!(r#"{{"digest":"{}","kind":"release"}}"#, asked.authorization_digest);
-        let tx = ::hex::encode(&merged);
-        if !self.keep(Shelf::Witnessed, &name, &tx, Some((&known.stream, body))).await? {
-            return Err(conflict("authorization_used", "this release was signed before"));
+        let set = witness_of(&asked.cfo_witness_cbor)?;
+        let signers = super::witnesses::signers_of(&tx, approval.price.approver_key_hash);
+        let witnessed = self.witnessed(&tx, &name, &signers, &set).await?;
+        if let Some(whole) = witnessed.whole {
+            let body = format!(r#"{{"digest":"{}","kind":"release"}}"#, asked.authorization_digest);
+            let tx = ::hex::encode(&whole);
+            if !self.keep(Shelf::Witnessed, &name, &tx, Some((&known.stream, body))).await? {
+                return Err(conflict("authorization_used", "this release was signed before"));
+            }
         }
-        Ok(json!({ "run_id": approval.run.as_str(), "tx_hash": name }))
+        let (signed, required) = (witnessed.signed.len(), signers.len());
+        Ok(
+            json!({ "required": required, "run_id": approval.run.as_str(), "signed": signed, "tx_hash": name }),
+        )
     }
 
     /// Declines, and builds what the approver's wallet signs for the bond.
@@ -513,7 +518,7 @@ fn decline_statement(approval: &Approval, body: &DeclineBody, nonce: &str) -> Re
 }
 
 /// The keys for which somebody reads approvals; refused for whoever has none.
-fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
+pub(super) fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
     let keys = who.keys();
     match (who, keys.is_empty()) {
         (Who::Nobody, _) => Err(Refused::nobody()),
@@ -525,7 +530,7 @@ fn keys_of(who: &Who) -> Result<Vec<KeyHash>, Refused> {
 }
 
 /// Whether an approver of the mandate has one of these keys.
-fn of_any(known: &Known, keys: &[KeyHash]) -> bool {
+pub(super) fn of_any(known: &Known, keys: &[KeyHash]) -> bool {
     let approvers = &known.anchored.mandate.approvers;
     approvers.iter().any(|approver| keys.contains(&approver.cardano_key_hash))
 }
@@ -539,13 +544,13 @@ fn cose_key(hex: &str) -> Option<keys::ed25519::PublicKey> {
     mandate::cose::public_key(&::hex::decode(hex).ok()?).ok()
 }
 
-fn witness_of(text: &Text<2, 8192>) -> Result<Vec<u8>, Refused> {
+pub(super) fn witness_of(text: &Text<2, 8192>) -> Result<Vec<u8>, Refused> {
     let bad = || Refused::bad("bad_witness", "/cfo_witness_cbor", "a witness set is cbor in hex");
     ::hex::decode(text.as_str()).map_err(|_| bad())
 }
 
 /// A key that is no approver's finds nothing to decide: as for the decline of a stranger (spec 1.10).
-fn not_theirs(refused: Refused) -> Refused {
+pub(super) fn not_theirs(refused: Refused) -> Refused {
     if refused.status == StatusCode::NOT_FOUND {
         return Refused::new(
             StatusCode::UNAUTHORIZED,

@@ -26,7 +26,7 @@ use serde_json::Value;
 
 /// Who reads a page.
 #[derive(Debug, Clone)]
-pub struct Reader(Who);
+pub struct Reader(pub(super) Who);
 
 /// A page of what waits for an approver.
 #[derive(Debug)]
@@ -72,6 +72,8 @@ pub struct ToSign {
     pub digest: Option<String>,
     pub tx: String,
     pub tx_hash: String,
+    /// Who must sign it, and whether they have.
+    pub signers: Vec<(KeyHash, bool)>,
 }
 
 /// A mandate with what the chain and the log say of it.
@@ -281,8 +283,12 @@ impl App {
                 return Ok((None, true));
             }
             let digest = Some(held.record.digest_hex.to_string());
-            let tx = self.kept::<String>(Shelf::Built, &name).await?;
-            return Ok((tx.map(|tx| ToSign { digest, tx, tx_hash: name }), false));
+            let Some(tx) = self.kept::<String>(Shelf::Built, &name).await? else { return Ok((None, false)) };
+            let bytes = ::hex::decode(&tx).map_err(bug)?;
+            let signers = super::witnesses::signers_of(&bytes, approval.price.approver_key_hash);
+            let signed = self.signed_of(&name, &signers).await?;
+            let signers = signers.into_iter().map(|key| (key, signed.contains(&key))).collect();
+            return Ok((Some(ToSign { digest, tx, tx_hash: name, signers }), false));
         }
         let captures = match approval.owed() {
             Some(Owed::Capture) => true,
@@ -291,7 +297,9 @@ impl App {
         };
         let kept = self.bond_txs(&known.stream, &approval.id()).await?;
         let waiting = kept.into_iter().rev().find(|tx| !tx.complete && tx.captures == captures);
-        let tx = waiting.map(|tx| ToSign { digest: None, tx: tx.tx, tx_hash: tx.tx_hash.to_string() });
+        let signers = vec![(approval.price.approver_key_hash, false)];
+        let tx =
+            waiting.map(|tx| ToSign { digest: None, tx: tx.tx, tx_hash: tx.tx_hash.to_string(), signers });
         Ok((tx, false))
     }
 
@@ -481,7 +489,7 @@ impl App {
         })
     }
 
-    async fn read_by(&self, reader: &Reader, mandate: &str) -> Result<Known, Refused> {
+    pub(super) async fn read_by(&self, reader: &Reader, mandate: &str) -> Result<Known, Refused> {
         if !reader.is_somebody() {
             return Err(Refused::nobody());
         }
@@ -527,7 +535,7 @@ fn named(mandate: &str, id: &str) -> Result<(Id, ApprovalId), Refused> {
     Ok((mandate, id.parse().map_err(|_| missing())?))
 }
 
-fn signed_body(text: &str) -> Result<SignedBody, Refused> {
+pub(super) fn signed_body(text: &str) -> Result<SignedBody, Refused> {
     let shape = || bad("/signed", "not what `countersign mandate sign` prints");
     let Signature { evidence, key, nonce } = canon::from_slice(text.as_bytes()).map_err(|_| shape())?;
     Ok(SignedBody { evidence, key, nonce: nonce.ok_or_else(shape)? })

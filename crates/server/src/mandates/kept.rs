@@ -8,8 +8,10 @@ use ledger::{Effect, StreamId};
 use serde::{Deserialize, Serialize};
 use store::{Append, Idempotency, Outgoing, StoreError};
 
-/// What is kept: longer than any bond or authorization lives.
+/// Longer than any bond or authorization lives.
 const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
+/// As long as a mandate may live: acts are numbered without a gap.
+const LONG: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// A shelf of the store. A name is used once.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +22,14 @@ pub(crate) enum Shelf {
     Witnessed,
     /// By approval and number: what may spend its bond.
     Bond,
+    /// By stream and number: what a principal had drafted.
+    Act,
+    /// By transaction hash and key: somebody's witness.
+    Witness,
+    /// By transaction hash: an act with all its witnesses.
+    Signed,
+    /// By transaction hash: what became of an act.
+    ActEnd,
     /// By run: what its agent said of it before its first check.
     Run,
     /// By caller and idempotency key: the answer of a check.
@@ -32,8 +42,21 @@ impl Shelf {
             Self::Built => "mandate-built",
             Self::Witnessed => "mandate-witnessed",
             Self::Bond => "mandate-bond",
+            Self::Act => "mandate-act",
+            Self::Witness => "mandate-witness",
+            Self::Signed => "mandate-act-signed",
+            Self::ActEnd => "mandate-act-end",
             Self::Run => "mandate-run",
             Self::Answer => "mandate-answer",
+        }
+    }
+}
+
+impl Shelf {
+    const fn life(self) -> Duration {
+        match self {
+            Self::Act | Self::Witness | Self::Signed | Self::ActEnd => LONG,
+            _ => KEEP,
         }
     }
 }
@@ -48,7 +71,7 @@ impl App {
         then: Option<(&StreamId, String)>,
     ) -> Result<bool, Refused> {
         let response = canon::to_vec(value)?;
-        self.keep_for(shelf, name, Digest::of(&response), response, KEEP, then).await
+        self.keep_for(shelf, name, Digest::of(&response), response, shelf.life(), then).await
     }
 
     pub(crate) async fn keep_for(

@@ -1,6 +1,7 @@
 //! The Authority API (spec 1.7 to 1.14): what agents ask of a mandate over HTTP, what its people answer, and what the
 //! chain is asked to do. Decisions are the mandate's own stream's; here they are carried to the wire and to the chain.
 
+mod acts;
 mod answer;
 mod approve;
 mod check;
@@ -8,6 +9,7 @@ pub mod desk;
 mod http;
 mod interpret;
 mod kept;
+pub mod office;
 mod proof;
 mod proving;
 mod quorum;
@@ -21,14 +23,18 @@ mod shapes;
 mod tell;
 mod verifier;
 mod view;
+mod waits;
 mod who;
+mod witnesses;
 
+pub use acts::{Act, ActTold, Paid, Progress, Told, What};
 pub use answer::Verified;
 pub use quorum::{Peer, Quorum};
 pub use rail::{Built, ChainError, Found, Rail, Release};
 pub use refused::Refused;
 pub use registry::{Embedded, Entry, Recorded, Registry, RegistryError};
 pub use verifier::{Appraised, Unverified, Verifier};
+pub use waits::Waits;
 pub use who::{CallerKey, Kind, SIGNATURE_TAG, Seated, signature_profile};
 
 pub(crate) use http::routes;
@@ -40,7 +46,7 @@ use ledger::StreamId;
 use mandate::command::{Anchor, EngineKey, Reply};
 use mandate::price::Tariff;
 use mandate::state::Anchored;
-use mandate::text::{Id, Text};
+use mandate::text::{Id, KeyHash, Text};
 use mandate::{Authority, Command, Hashed, Mandate, Millis, State, Vault};
 use reading::Readings;
 use receipts::Receipts;
@@ -60,6 +66,8 @@ pub struct Setup {
     pub callers: Vec<CallerKey>,
     /// Members who read what waits for an approver's key. Deciding always takes the key.
     pub approvers: Vec<Seated>,
+    /// Keys that may open mandates here: the fee wallet pays for it.
+    pub principals: Vec<KeyHash>,
     /// Which of `server.proxies` reads plain English.
     pub model: Option<String>,
     /// How long one reading of vault and anchor answers checks.
@@ -127,6 +135,12 @@ impl App {
             Reply::Anchored { version, .. } => Ok(version),
             _ => Err(unexpected()),
         }
+    }
+
+    /// The newest version of a mandate that this server has taken up, or its revocation's.
+    pub async fn mandate_version(&self, id: &Id) -> Option<u32> {
+        let known = self.mandate(id).await.ok()?;
+        Some(known.anchored.revoked.unwrap_or(known.anchored.mandate.version))
     }
 
     /// Decides a command on a mandate's stream.

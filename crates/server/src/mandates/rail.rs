@@ -45,6 +45,11 @@ pub trait Rail: Send + Sync + std::fmt::Debug + 'static {
 
     /// The block a transaction is in, if it is in one.
     async fn confirmed(&self, tx: TxHash) -> Result<Option<u64>, ChainError>;
+
+    /// What builds a principal's transactions, where there is one.
+    fn treasury(&self) -> Option<&Treasury> {
+        None
+    }
 }
 
 /// What a release is built of.
@@ -101,5 +106,9 @@ impl Rail for Treasury {
 
     async fn confirmed(&self, tx: TxHash) -> Result<Option<u64>, ChainError> {
         Self::confirmed(self, tx).await
+    }
+
+    fn treasury(&self) -> Option<&Treasury> {
+        Some(self)
     }
 }

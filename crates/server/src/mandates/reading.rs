@@ -88,7 +88,7 @@ impl App {
     }
 
     async fn sweep(&self, known: &Known) -> Result<(), Refused> {
-        self.fresh_reading(known).await?;
+        let observed = self.fresh_reading(known).await?;
         let now = self.millis()?;
         let overdue =
             known.state.unsettled().filter(|held| now > held.record.fields.valid_until.plus(GRACE_MS));
@@ -96,7 +96,7 @@ impl App {
         for digest in overdue {
             self.reconcile(&known.stream, &digest).await?;
         }
-        Ok(())
+        self.sweep_acts(known, &observed).await
     }
 }
 

@@ -29,6 +29,7 @@ enum Asked {
     Reconcile { digest: AuthorizationDigest },
     Refund { approval_id: ApprovalId },
     Capture { approval_id: ApprovalId },
+    Act { tx_hash: TxHash },
 }
 
 /// A transaction that may spend a bond.
@@ -93,6 +94,7 @@ impl App {
                     why: "a release is not in a block yet".to_owned(),
                 }),
             },
+            Asked::Act { tx_hash } => self.carry_act(stream, tx_hash).await,
             Asked::Reconcile { digest } => self.reconcile(stream, &digest).await.map_err(later),
             // A bond that stays is asked for again every minute, so a failure needs no row of its own.
             Asked::Refund { approval_id } | Asked::Capture { approval_id } => {

@@ -131,11 +131,33 @@ pub(crate) struct BondSubmit {
     pub tx_hash: TxHash,
 }
 
+/// A wallet's witness set over an act.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WitnessAsked {
+    pub witness_cbor: Text<2, 8192>,
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct BondSubmitted {
     pub bond: Bond,
     pub ok: bool,
     pub tx_hash: TxHash,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OfMandateAsked {
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VetoAsked {
+    #[serde(default)]
+    pub mandate_id: Option<Id>,
+    pub signed: SignedBody,
 }
 
 /// What a page signs for a decision, made here so that it need not know how.

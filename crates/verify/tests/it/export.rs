@@ -114,7 +114,8 @@ fn heads_and_logs() {
     check(|_| {}, Some(trust(&[1], &[], 1)), "log_unknown at /log/checkpoint");
     check(|_| {}, Some(trust(&[1], &[], 0)), "valid");
     check(|header| header.log = None, None, "valid");
-    check(|header| header.log = None, Some(trust(&[1], &[1], 0)), "valid");
+    check(|header| header.log = None, Some(trust(&[1], &[], 0)), "valid");
+    check(|header| header.log = None, Some(trust(&[1], &[1], 0)), "log_missing at /log");
     check(|header| header.log = None, own(), "log_missing at /log");
     check(
         |header| header.key = keys::Signer::public(&crate::support::signer(3)),

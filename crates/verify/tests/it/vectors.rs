@@ -268,7 +268,7 @@ fn cases() -> Vec<Case> {
         edit(&mut bundle["log"]);
         add(name, text(&bundle), true, Some(code), why);
     };
-    logged("log-missing.json", "log_missing", "witnesses are required and there is no log proof", &|log| {
+    logged("log-missing.json", "log_missing", "a log is pinned and there is no log proof", &|log| {
         *log = Value::Null
     });
     logged("log-leaf.json", "leaf_mismatch", "the leaf is of another entry", &|log| {

@@ -107,7 +107,7 @@ struct MandateShown<'a> {
 struct AnchorShown {
     mandate_ref: KeyHash,
     status: Status,
-    /// Not told by the chain's readers.
+    /// The transaction that made it what it is.
     tx_hash: Option<TxHash>,
     version: u32,
 }
@@ -133,13 +133,14 @@ pub(crate) async fn mandate(
 ) -> Result<Response, Refused> {
     let known = for_party(&app, &who, &id).await?;
     let observed = app.reading(&known).await?;
+    let standing = app.standing(&known.anchored.vault).await?;
     let anchored = &known.anchored;
     let passed = observed.day_index < app.millis()?.day();
     answer(&MandateShown {
         anchor: AnchorShown {
             mandate_ref: anchored.vault.mandate_ref,
             status: observed.anchor_status,
-            tx_hash: None,
+            tx_hash: standing.map(|(anchor, _)| anchor),
             version: observed.anchor_version,
         },
         limits: anchored.mandate.limits(),
@@ -151,7 +152,7 @@ pub(crate) async fn mandate(
             day_index: observed.day_index,
             last_nonce: observed.last_nonce,
             spent_today: if passed { Units::ZERO } else { observed.spent_today },
-            tx_hash: None,
+            tx_hash: standing.map(|(_, vault)| vault),
             vault_hash: anchored.vault.vault_hash,
         },
     })

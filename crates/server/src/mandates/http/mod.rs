@@ -1,5 +1,6 @@
 //! The routes of the Authority API.
 
+mod acts;
 mod approvals;
 mod check;
 mod discovery;
@@ -7,6 +8,7 @@ mod mandates;
 mod proofs;
 mod quotes;
 mod runs;
+mod waits;
 
 use super::refused::Refused;
 use super::who::Who;
@@ -28,6 +30,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(mandates::authority))
         .routes(routes!(mandates::metrics))
         .routes(routes!(mandates::mandate))
+        .routes(routes!(acts::draft, acts::list))
+        .routes(routes!(acts::one, acts::sign))
         .routes(routes!(mandates::receipt))
         .routes(routes!(quotes::quote))
         .routes(routes!(proofs::mandate))
@@ -40,6 +44,9 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(approvals::executions))
         .routes(routes!(approvals::decline))
         .routes(routes!(approvals::bond_submit))
+        .routes(routes!(waits::list))
+        .routes(routes!(waits::statement))
+        .routes(routes!(waits::veto))
         .routes(routes!(runs::open, runs::list))
         .routes(routes!(runs::finish))
         .routes(routes!(runs::share))

@@ -21,13 +21,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tempfile::TempDir;
 
-struct Coast {
-    server: Server,
-    ledger: Arc<LedgerChain>,
-    faulty: Arc<Faulty<Arc<LedgerChain>>>,
-    treasury: Arc<Treasury>,
+pub struct Coast {
+    pub server: Server,
+    pub ledger: Arc<LedgerChain>,
+    pub faulty: Arc<Faulty<Arc<LedgerChain>>>,
+    pub treasury: Arc<Treasury>,
     agent: Wallet,
-    vault: Vault,
+    pub vault: Vault,
     _folder: TempDir,
 }
 
@@ -42,7 +42,12 @@ const DEPOSITOR: u8 = 7;
 
 impl Coast {
     /// A mandate anchored by its principal, a vault with 500 USDM.
-    async fn start() -> Self {
+    pub async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// Set up otherwise.
+    pub async fn with(edit: impl FnOnce(&mut server::mandates::Setup)) -> Self {
         let folder = folder();
         let made: OnceLock<Parts> = OnceLock::new();
         let notifier = |_: &fetch::Client| -> Arc<dyn server::Tell> { Arc::new(Told::default()) };
@@ -60,7 +65,9 @@ impl Coast {
                 );
                 let mut tariff = super::desk::tariff();
                 tariff.escrow_address = treasury.escrow().clone();
-                let setup = setup_with(treasury.clone(), Arc::new(Facts::new(Arc::clone(source))), tariff);
+                let facts = Arc::new(Facts::new(Arc::clone(source)));
+                let mut setup = setup_with(treasury.clone(), facts, tariff);
+                edit(&mut setup);
                 let _ = made.set((ledger, faulty, treasury, Arc::clone(source)));
                 Some(setup)
             },
@@ -89,11 +96,11 @@ impl Coast {
         Self { server, ledger, faulty, treasury, agent, vault: opening.vault, _folder: folder }
     }
 
-    async fn post(&self, path: &str, body: &Json) -> (u16, Json) {
+    pub async fn post(&self, path: &str, body: &Json) -> (u16, Json) {
         told(self.server.http.post(self.server.url(path)).json(body).send().await.unwrap()).await
     }
 
-    async fn check(&self, action: &Json, payment: Option<&str>) -> (u16, Json) {
+    pub async fn check(&self, action: &Json, payment: Option<&str>) -> (u16, Json) {
         let mut request = self.server.http.post(self.server.url("/v1/authority/check")).bearer_auth(AGENT);
         if let Some(payment) = payment {
             request = request.header("payment-signature", payment);
@@ -139,13 +146,13 @@ impl Coast {
         assert_eq!((status, &sent["tx_hash"]), (200, &approved["tx_hash"]), "{sent}");
     }
 
-    async fn state(&self) -> Arc<State> {
+    pub async fn state(&self) -> Arc<State> {
         let stream = ledger::StreamId::new("mandate", "M-001").unwrap();
         self.server.app.runtime().state::<Authority>(&stream).await.unwrap().0
     }
 
     /// Moves the clock on until it holds.
-    async fn until(&self, what: &str, seconds: u64, holds: impl Fn(&State) -> bool) {
+    pub async fn until(&self, what: &str, seconds: u64, holds: impl Fn(&State) -> bool) {
         let wait = async {
             while !holds(self.state().await.as_ref()) {
                 self.server.later(seconds);
@@ -155,7 +162,7 @@ impl Coast {
         assert!(tokio::time::timeout(Duration::from_secs(60), wait).await.is_ok(), "never: {what}");
     }
 
-    async fn balance(&self) -> u64 {
+    pub async fn balance(&self) -> u64 {
         self.treasury.observe(&self.vault).await.unwrap().vault_balance.get()
     }
 
@@ -168,14 +175,14 @@ impl Coast {
 }
 
 /// Adds a wallet's signature and submits.
-async fn signed_by(treasury: &Treasury, built: &Built, signer: &SoftwareSigner) {
+pub async fn signed_by(treasury: &Treasury, built: &Built, signer: &SoftwareSigner) {
     let set = sign_tx(&built.tx, signer).unwrap();
     let tx = treasury.witness(&built.tx, &set, key_hash(signer)).unwrap();
     treasury.submit(&tx).await.unwrap();
 }
 
 /// What a CIP-30 wallet gives back for a transaction.
-fn witness(tx: &str, signer: &SoftwareSigner) -> String {
+pub fn witness(tx: &str, signer: &SoftwareSigner) -> String {
     hex::encode(sign_tx(&hex::decode(tx).unwrap(), signer).unwrap())
 }
 

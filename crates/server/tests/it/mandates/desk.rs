@@ -547,6 +547,7 @@ pub fn setup_with(rail: Arc<dyn Rail>, verifier: Arc<dyn Verifier>, tariff: Tari
             caller("verifier", Kind::Verifier, VERIFIER),
         ],
         approvers: Vec::new(),
+        principals: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
     }
