@@ -12,7 +12,9 @@ use mandate::price::{BondAsset, DEFAULT_BOND, DEFAULT_HELD_MS, Tariff};
 use mandate::statement::{Panel, Seat as PanelSeat};
 use mandate::text::{Ed25519Key, Id, KeyHash, Text};
 use serde::Deserialize;
-use server::mandates::{CallerKey, Embedded, Kind, Peer, Quorum, Registry, Seated, Setup, Unverified, Verifier};
+use server::mandates::{
+    CallerKey, Embedded, Kind, Peer, Quorum, Registry, Seated, Setup, Unverified, Verifier,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

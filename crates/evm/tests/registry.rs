@@ -82,7 +82,9 @@ async fn answer(State(shared): State<Shared>, Json(asked): Json<Value>) -> Respo
         }
     };
     match told {
-        Some(value) if value.get("code").is_some() => Json(json!({ "jsonrpc": "2.0", "id": 1, "error": value })).into_response(),
+        Some(value) if value.get("code").is_some() => {
+            Json(json!({ "jsonrpc": "2.0", "id": 1, "error": value })).into_response()
+        }
         Some(value) => Json(json!({ "jsonrpc": "2.0", "id": 1, "result": value })).into_response(),
         None => std::future::pending().await,
     }

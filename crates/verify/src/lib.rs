@@ -51,7 +51,10 @@ fn run(reader: &mut impl BufRead, trust: Option<&Trust>, crew: &dyn Crew, report
     if pcm::bundle::looks_like(&first) {
         report.kind = Some(Kind::Evidence);
         let limit = u64::try_from(pcm::bundle::MAX_FILE + 1).unwrap_or(u64::MAX);
-        reader.take(limit).read_to_end(&mut first).map_err(|error| Stop::unusable("unreadable", "", error))?;
+        reader
+            .take(limit)
+            .read_to_end(&mut first)
+            .map_err(|error| Stop::unusable("unreadable", "", error))?;
         return evidence::check(&first, trust, crew, report);
     }
     let limit = u64::try_from(MAX_FILE + 1).unwrap_or(u64::MAX);

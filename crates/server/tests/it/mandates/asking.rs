@@ -1,8 +1,6 @@
 //! Asking: what an agent sends, what it is told, what it pays (cases 46 to 56, 70 to 74).
 
-use super::desk::{
-    AGENT, Desk, MASUMI, action, decoded, key, locked, paid, proposal, told, tx,
-};
+use super::desk::{AGENT, Desk, MASUMI, action, decoded, key, locked, paid, proposal, told, tx};
 use super::till::Till;
 use crate::proxies::{Stub, endpoint};
 use base64::Engine;
