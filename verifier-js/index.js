@@ -8,6 +8,7 @@ import { CanonError, parse } from './canon.js';
 import { TYPE as BASIS, checkBasis } from './fx-basis.js';
 import { TYPE as EXPORT, checkExport } from './export.js';
 import { witnesses } from './log.js';
+import { TYPE as JOB, checkJob } from './mandate-job.js';
 import { TYPE as MANDATE, checkProof } from './mandate.js';
 import { parseNote, parseVkey, pins, verifyNote } from './note.js';
 import { checkEvidence } from './pcm.js';
@@ -122,6 +123,7 @@ async function run(bytes, trust, report) {
     return checkBriefProof(value, trust, report.facts);
   }
   if (value instanceof Map && value.get('type') === MANDATE) return checkProof(value, trust, report);
+  if (value instanceof Map && value.get('type') === JOB) return checkJob(value, report);
   throw new Refusal('unknown_kind', '/type', 'no proof this verifier knows', 'unusable');
 }
 

@@ -56,8 +56,10 @@ function claimOf(part) {
     const names = ['authorization', 'mandate', 'receipt', 'receipt_hash'];
     return new Map([['receipt', new Map(names.filter((name) => value.has(name)).map((name) => [name, value.get(name)]))]]);
   }
-  if (typeof value.get('run') === 'string' && value.has('events')) {
-    const run = new Map([['run_id', value.get('run')]]);
+  const named = value.get('run');
+  const id = named instanceof Map ? named.get('run_id') : named;
+  if (typeof id === 'string' && value.has('events')) {
+    const run = new Map([['run_id', id]]);
     for (const name of ['anchor', 'closing']) run.set(name, value.get(name) ?? null);
     return new Map([['run', run]]);
   }

@@ -681,3 +681,32 @@ export const proofOf = (header) =>
     transaction: present(text),
     type: text,
   });
+
+/** A Masumi job's file. */
+export const jobFile = object({
+  blockchain_identifier: texts(1, 8000),
+  identifier_from_purchaser: texts(1, 250),
+  input_data: raw,
+  input_hash: digestText,
+  result: text,
+  result_hash: digestText,
+  result_hash_raw: digestText,
+  type: text,
+});
+
+/** What such a job delivers. */
+export const delivered = object({
+  authorization: nullable(record),
+  brief: raw,
+  checks: array(row),
+  decision: outcome,
+  decision_hash: digestText,
+  escalation: raw,
+  evaluation,
+  interpreted_action: raw,
+  notice: present(text),
+  reason: nullable(reason),
+  receipt: object({ receipt: hashed(receipt), receipt_hash: digestText, receipt_id: text }),
+  summary: text,
+  verification: raw,
+});

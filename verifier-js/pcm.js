@@ -119,8 +119,12 @@ class Bundle {
     /** @type {Map<string, Run>} */
     this.runs = new Map();
     this.approvals = new Approvals();
-    /** The first of each kind: what is told. */
-    this.found = { /** @type {Refusal | undefined} */ record: undefined, chain: false, parts: false };
+    this.inParts = false;
+    /**
+     * Of records the first problem; whether there is any of the others.
+     * @type {{record: Refusal | undefined, chain: boolean, parts: boolean}}
+     */
+    this.found = { record: undefined, chain: false, parts: false };
   }
 
   async run() {

@@ -17,4 +17,5 @@ if [ ! -d ../node_modules/playwright-core ] || [ ! -d ../node_modules/@axe-core/
   (cd .. && npm install --no-save --silent --no-fund --no-audit --ignore-scripts)
 fi
 node main.mjs
+node live.mjs
 exec node mandates.mjs

@@ -24,6 +24,7 @@ pub async fn journal_contract(journal: Arc<dyn Journal>) {
     let report =
         fsck(
             &*journal,
+            None,
             |_, entry, at| {
                 if entry.hash == link(at.hash, &entry.bytes) { Ok(()) } else { Err("rule") }
             },

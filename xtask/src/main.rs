@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask test`, `tidy`, `contracts`, `crash`, `fuzz`, `e2e`, `bench`.
+//! The project's own chores: `cargo xtask test`, `tidy`, `contracts`, `fixtures`, `crash`, `fuzz`, `bench`.
 
 mod contracts;
 mod stages;
@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["contracts"] => contracts::run(false),
         ["contracts", "write"] => contracts::run(true),
+        ["fixtures"] => stages::fixtures(),
         ["crash", rest @ ..] => stages::crash(rest),
         ["fuzz", rest @ ..] => stages::fuzz(rest),
         ["bench", rest @ ..] => stages::bench(rest),
@@ -37,6 +38,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   test STAGE...        only these stages
   tidy                 the house rules: arrows between crates, pure cores, file sizes
   contracts            rebuild the validators and compare with contracts/plutus.json; 'contracts write' replaces it
+  fixtures             record anew what /api/fixture answers, from a run of the demo
   crash [--rounds N]   kill -9 in a loop on both stores (200 rounds each)
   crash power          cut the power of the SQLite store at 60 moments
   fuzz [--seconds N]   every fuzz target for N seconds (10)

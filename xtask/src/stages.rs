@@ -63,6 +63,14 @@ pub fn crash(arguments: &[&str]) -> Outcome {
         .args(arguments))
 }
 
+/// Plays the demo of a mandate and keeps what the server answered.
+pub fn fixtures() -> Outcome {
+    let file = root().join("crates/server/src/mandates/fixture/recorded.json");
+    run(Command::new("cargo")
+        .args(["run", "--quiet", "--package", "countersign", "--", "demo", "mandate", "--exit", "--record"])
+        .arg(file))
+}
+
 pub fn bench(arguments: &[&str]) -> Outcome {
     let (name, rest) = arguments.split_first().ok_or("name a bench: see bench/README.md")?;
     run(Command::new("cargo")

@@ -1,8 +1,7 @@
 //! What verification costs: a million leaves, a million-entry export, a chain of 10,000 entries, a room of about 10,000
 //! entries without and with a signature on every message. Prints the cost of one Ed25519 check in the same run.
 
-// For the allocator that the binary has.
-use bench as _;
+use bench::Outcome;
 use canon::Digest;
 use env::{Duration, Env, Timestamp};
 use keys::{Algorithm, Signer, SoftwareSigner};
@@ -14,11 +13,8 @@ use pxp::bundle::{Attested, assemble};
 use pxp::command::{Driver, Enrol, Join, Open, Seal, SeatPlan, Send};
 use pxp::view::Viewer;
 use pxp::{Actor, Command, Policy, Reply, Room, RoomId, SeatId, State, signing_bytes};
-use std::error::Error;
 use std::time::Instant;
 use verify::{Verdict, verify};
-
-type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 const LEAVES: u64 = 1_000_000;
 const LONG: u64 = 1_000_000;

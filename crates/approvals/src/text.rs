@@ -3,6 +3,7 @@
 //! The bytes that are hashed and signed are never changed here: [`show`] only says how they are displayed.
 
 use crate::Refusal;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use unicode_security::MixedScript as _;
@@ -64,11 +65,24 @@ impl Suspicion {
 /// The text with everything that cannot be seen, or that moves what can, written out as `⟨U+202E⟩`. Line feeds and tabs
 /// stay. No two texts are shown alike by this: `⟨` itself is written out too.
 pub fn show(text: &str) -> String {
+    written_out(text, |c| c == '⟨')
+}
+
+/// The same, but for `⟨`, which stays: a text that was shown already is not changed.
+pub fn reveal(text: &str) -> Cow<'_, str> {
+    if text.chars().any(|c| oddity(c).is_some()) {
+        Cow::Owned(written_out(text, |_| false))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn written_out(text: &str, further: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = None;
     for (at, c) in text.char_indices() {
         let after = text.get(at..).and_then(|rest| rest.chars().nth(1));
-        if c == '⟨' || (oddity(c).is_some() && !fits_emoji(before, c, after)) {
+        if further(c) || (oddity(c).is_some() && !fits_emoji(before, c, after)) {
             // Writing to a String cannot fail.
             let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
         } else {

@@ -268,6 +268,7 @@ async fn open_ask(visitor: &Visitor, caller: &Caller, room: &RoomId, ask: &str) 
 async fn sign(visitor: &Visitor, caller: &Caller, ask: &Ask) -> Result<Sign, Fault> {
     let takes = |kind| ask.accepts.kinds.contains(&kind);
     let now = visitor.app.now();
+    let mut session = takes(EvidenceKind::Session);
     let has = match caller {
         Caller::Member { session, .. } => {
             let org = visitor.app.organization(&session.org).await?;
@@ -276,11 +277,13 @@ async fn sign(visitor: &Visitor, caller: &Caller, ask: &Ask) -> Result<Sign, Fau
         }
         Caller::Principal { room, seat } => {
             let (state, _) = visitor.app.room_state(room).await?;
-            state.seat(*seat).is_some_and(|seat| seat.principal.passkey.is_some())
+            let principal = state.seat(*seat).map(|seat| &seat.principal);
+            session = session && !principal.is_some_and(|principal| principal.has_key());
+            principal.is_some_and(|principal| principal.passkey.is_some())
         }
         _ => false,
     };
-    Ok(Sign { passkey: has && takes(EvidenceKind::Passkey), session: takes(EvidenceKind::Session) })
+    Ok(Sign { passkey: has && takes(EvidenceKind::Passkey), session })
 }
 
 /// What a form answers.

@@ -20,7 +20,8 @@ pub(crate) async fn sign_in(visitor: Visitor) -> Result<Response, Fault> {
 }
 
 pub(crate) async fn sign_out(posted: Posted) -> Result<Response, Fault> {
-    Ok(with_cookie(done("/", "out"), &posted.visitor.app.seals().end()))
+    let visitor = &posted.visitor;
+    Ok(with_cookie(done("/", "out"), &visitor.app.sign_out(visitor.headers()).await?))
 }
 
 #[derive(Template)]
@@ -153,7 +154,7 @@ pub(crate) async fn recover_page(visitor: Visitor) -> Result<Response, Fault> {
 pub(crate) async fn recover(posted: Posted) -> Result<Response, Fault> {
     let Posted { visitor, fields } = posted;
     let org = org_id(&visitor, fields.one("org"))?;
-    let spent = visitor.app.spend_code(&org, fields.one("code")).await;
+    let spent = visitor.app.spend_code(&org, fields.one("code"), None).await;
     let Done::Link { link, .. } = spent.map_err(|error| Fault::from(error).back_to("/recover"))? else {
         return Err(Error::Bug("a recovery code gave no link".to_owned()).into());
     };

@@ -105,6 +105,8 @@ struct BriefPage {
     room: String,
     word: &'static str,
     told: Told,
+    /// What to look twice at.
+    odd: Vec<String>,
     offer: Option<Vec<String>>,
     head: u64,
     head_hash: Vec<String>,
@@ -130,7 +132,11 @@ pub(crate) async fn brief(Path(room): Path<String>, visitor: Visitor) -> Result<
     let brief = &found.brief;
     // Clauses are named alike on every card: the words known here are those of the own side.
     let own = visitor.app.standpoint(&caller, &id, None).await?.seat;
+    let (state, _) = visitor.app.room_state(&id).await?;
+    let mut odd = odd(brief);
+    odd.extend(words::renamed(&state));
     Ok(html(&BriefPage {
+        odd,
         told: tell(brief, &Known::of_view(own, &found)),
         word: words::room_status(&brief.outcome).0,
         offer: brief.agreement.as_ref().map(|agreed| words::groups(&agreed.offer_hash)),
@@ -142,6 +148,23 @@ pub(crate) async fn brief(Path(room): Path<String>, visitor: Visitor) -> Result<
         shell: visitor.shell("The brief", Some(&id)).await?,
         room,
     }))
+}
+
+/// What is odd about what others wrote into a brief.
+fn odd(brief: &pxp::Brief) -> Vec<String> {
+    let terms = brief.agreement.iter().flat_map(|agreed| &agreed.terms).map(String::as_str);
+    let lists = [&brief.depends_on, &brief.unverified_dependencies, &brief.unverified_in_record];
+    let claims = lists.into_iter().flatten().map(|claim| claim.text.as_str());
+    let disputed = brief.disputed.iter().flat_map(|one| [one.text.as_str(), one.reason.as_str()]);
+    let told = brief.escalations.iter().filter_map(|one| one.public_summary.as_deref());
+    [
+        words::odd_in("Topic", [brief.topic.as_str()]),
+        words::odd_in("Terms", terms),
+        words::odd_in("Claims", claims),
+        words::odd_in("Reasons", disputed),
+        words::odd_in("Answers", told),
+    ]
+    .concat()
 }
 
 /// The brief with its proof, as a file.

@@ -63,11 +63,8 @@ pub(crate) async fn open(posted: Posted) -> Result<Response, Fault> {
         hold_relayed: Some(fields.one("hold") == "yes"),
     };
     let caller = visitor.member.as_ref().map_or(Caller::Nobody, |member| member.caller());
-    let once_key = Once {
-        scope: Digest::of_parts(&[b"open-form\0", visitor.csrf(None).as_bytes()]).to_string(),
-        key: fields.one("key").to_owned(),
-        request: fields.digest(),
-    };
+    let scope = Digest::of_parts(&[b"open-form\0", visitor.csrf(None).as_bytes()]).to_string();
+    let once_key = Once::new(scope, fields.one("key").to_owned(), fields.digest());
     let keyed = Some(once_key).filter(|once| once.key.len() >= 16);
     let opened = visitor
         .app
@@ -144,6 +141,8 @@ struct RoomPage {
     shell: Shell,
     room: String,
     topic: String,
+    /// What to look twice at.
+    odd: Vec<String>,
     status: String,
     word: &'static str,
     sentence: &'static str,
@@ -225,6 +224,7 @@ struct Line {
     accepts: Option<String>,
     escalation: Option<Escalated>,
     flags: Vec<String>,
+    odd: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -264,6 +264,7 @@ pub(crate) struct Claim {
     pub class: &'static str,
     pub standing: &'static str,
     pub rests_on: Option<String>,
+    pub odd: Vec<&'static str>,
     pub source: Option<(String, String)>,
     pub reviews: Vec<String>,
 }
@@ -342,8 +343,13 @@ async fn live(visitor: &Visitor, id: &RoomId, caller: &Caller) -> Result<Respons
             .map(|seat| words::shown(&seat.principal))
             .unwrap_or_default()
     };
+    let (state, _) = visitor.app.room_state(id).await?;
+    let mut odd = words::odd_in("Topic", [room.topic.as_str()]);
+    odd.extend(words::renamed(&state));
+    odd.extend(words::odd_in("What was shown", room.disclosures.iter().flat_map(shown_texts)));
     Ok(html(&RoomPage {
         topic: words::shown(&room.topic),
+        odd,
         status: room.status.clone(),
         word,
         sentence,
@@ -499,7 +505,27 @@ fn line(sent: &EnvelopeView, own: Option<pxp::SeatId>, who: String, offers: &[Of
             summary: asked.public_summary.as_deref().map(words::shown),
         }),
         flags: sent.protocol_flags.iter().map(|flag| words::shown(&flag.message)).collect(),
+        odd: words::odd(texts(sent)),
     }
+}
+
+/// Everything of a message that somebody wrote.
+fn texts(sent: &EnvelopeView) -> impl Iterator<Item = &str> {
+    let claims = sent.claims.iter().map(|claim| claim.text.as_str());
+    let reviews = sent.reviews.iter().map(|review| review.reason.as_str());
+    let terms = sent.proposal.iter().flat_map(|proposal| &proposal.terms).map(String::as_str);
+    let asked = sent.escalation.iter().flat_map(|asked| {
+        [asked.question.as_deref(), asked.answer.as_deref(), asked.public_summary.as_deref()]
+    });
+    std::iter::once(sent.message.as_str()).chain(claims).chain(reviews).chain(terms).chain(asked.flatten())
+}
+
+fn shown_texts(shown: &view::DisclosureView) -> Vec<&str> {
+    let card = shown
+        .card
+        .iter()
+        .flat_map(|card| std::iter::once(card.goal.as_str()).chain(card.clauses().map(|(_, text)| text)));
+    card.chain(shown.clause.iter().map(|clause| clause.text.as_str())).collect()
 }
 
 pub(crate) fn claim(claim: &ClaimView) -> Claim {
@@ -521,6 +547,9 @@ pub(crate) fn claim(claim: &ClaimView) -> Claim {
         class,
         standing,
         rests_on: claim.reference.as_deref().map(words::clause),
+        odd: words::odd(
+            std::iter::once(claim.text.as_str()).chain(claim.reviews.iter().map(|one| one.reason.as_str())),
+        ),
         source: claim.source.as_ref().map(|source| (words::shown(&source.uri), source.sha256.to_string())),
         reviews: claim
             .reviews

@@ -1,14 +1,49 @@
 //! Plain words for what the protocol names, and how times, hashes and amounts are shown.
 
 use approvals::Standing;
+use approvals::text::Suspicion;
+use askama::filters::{Escaper, Html};
 use canon::Digest;
 use env::Timestamp;
 use pxp::wire::{Origin, Verdict};
-use pxp::{Ruling, Status};
+use pxp::{Ruling, State, Status};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// How every template writes every value: what cannot be seen, or moves what can, written out, then as text of HTML.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visible;
+
+impl Escaper for Visible {
+    fn write_escaped_str<W: fmt::Write>(&self, dest: W, text: &str) -> fmt::Result {
+        Html.write_escaped_str(dest, &approvals::text::reveal(text))
+    }
+}
 
 /// Strangers' text for a page: hidden characters written out. The template escapes it.
 pub(crate) fn shown(text: &str) -> String {
     approvals::text::show(text)
+}
+
+/// What is odd about these texts, a sentence each.
+pub(crate) fn odd<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<&'static str> {
+    let found: BTreeSet<Suspicion> = texts.into_iter().flat_map(approvals::text::suspicious).collect();
+    found.into_iter().map(Suspicion::sentence).collect()
+}
+
+/// The same, saying of what.
+pub(crate) fn odd_in<'a>(of: &str, texts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    odd(texts).into_iter().map(|sentence| format!("{of}: {sentence}")).collect()
+}
+
+/// Seats whose card names another person than the room was opened for.
+pub(crate) fn renamed(state: &State) -> Vec<String> {
+    let renamed = state.seats.iter().filter(|seat| seat.card_hash.is_some() && seat.name != seat.planned);
+    let sentence = |seat: &pxp::state::Seat| {
+        let (planned, name) = (shown(&seat.planned), shown(&seat.name));
+        format!("Seat {} was opened for “{planned}”; its card names “{name}”.", seat.id)
+    };
+    renamed.map(sentence).collect()
 }
 
 /// The state of a room: its word, and one sentence that explains it.

@@ -28,6 +28,9 @@ const FACTS = {
   origin: 'Name of the log',
   size: 'Records in the log at the time',
   root: 'Root of the log',
+  payment: 'The payment it names',
+  input_hash: 'Hash of what was asked (MIP-004)',
+  result_hash: 'Hash of what was delivered (MIP-004)',
 };
 
 const place = document.querySelector('[data-verdict]');
@@ -125,6 +128,7 @@ function kind(name) {
   if (name === 'run_log') return 'A run of an agent under a mandate';
   if (name === 'receipt') return 'A receipt of a mandate, with the log it comes from';
   if (name === 'evidence') return 'Evidence of what an agent did';
+  if (name === 'masumi_job') return 'A job sold through Masumi: compare both hashes with those of its payment on chain';
   if (name === 'mandate_brief') return 'A brief that an approver was shown';
   if (name.includes('bundle')) return 'A room, from its first entry to its last';
   if (name.includes('brief')) return 'A brief';

@@ -2,8 +2,10 @@
 //! The whole server with one mandate on the embedded ledger, for tests that drive a browser. Reads commands from standard
 //! input and answers each on standard output, one JSON object a line:
 //!
-//! `{"port", "approver", "per_day"?, "opener"?}` first (`opener` is the hash of a key that may open mandates), then
-//! `{"sign": ACTION}` as the agent, `{"lock": PRICE}` as its wallet, and `{"fund": KEY_HASH}`, 100 USDM from nothing. The agent's bearer key is `agent-agent-agent-agent-agent-agent`.
+//! `{"port", "approver", "per_day"?, "opener"?, "masumi"?}` first (`opener` is the hash of a key that may open mandates), then
+//! `{"sign": ACTION}` as the agent, `{"lock": PRICE}` as its wallet, and `{"fund": KEY_HASH}`, 100 USDM from nothing. The agent's
+//! bearer key is `agent-agent-agent-agent-agent-agent`. With `masumi` it sells checks, paid through a payment service at `payments`,
+//! whose key is `masumi-token`.
 
 use async_trait::async_trait;
 use canon::Raw;
@@ -17,6 +19,7 @@ use mandate::price::{BondAsset, Price, Tariff};
 use mandate::text::Hex;
 use mandate::{Address, Credential, Evidence, HashedAction, Mandate, Millis, Network, Vault};
 use serde_json::{Value as Json, json};
+use server::mandates::masumi::{Funds, Local, Node, Selling};
 use server::mandates::{CallerKey, Kind, Setup, Verifier};
 use server::{App, Parts};
 use std::io::{BufRead, Write};
@@ -30,8 +33,11 @@ async fn main() {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
     let first: Json = serde_json::from_str(&line).unwrap();
-    let desk = Desk::start(&first).await;
-    answer(&json!({ "ready": true, "agent": AGENT, "recipient": recipient().as_str() }));
+    let payments = if first.get("masumi").is_some() { Some(payments().await) } else { None };
+    let desk = Desk::start(&first, payments.as_deref()).await;
+    let ready =
+        json!({ "ready": true, "agent": AGENT, "recipient": recipient().as_str(), "payments": payments });
+    answer(&ready);
     // Standard input is read where waiting for it stops nobody else.
     let (sender, mut commands) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
@@ -76,7 +82,7 @@ struct Desk {
 }
 
 impl Desk {
-    async fn start(first: &Json) -> Self {
+    async fn start(first: &Json, payments: Option<&str>) -> Self {
         let source: Arc<dyn Source> = Arc::new(env::System);
         let ledger = Arc::new(LedgerChain::open(None, Arc::clone(&source), NETWORK).unwrap());
         let treasury = Treasury::new(ledger.clone(), NETWORK, key(3), Arc::clone(&source)).unwrap();
@@ -97,7 +103,7 @@ impl Desk {
         ledger.fund(depositor.address(), Value::of(5_000_000).with(asset, 500_000_000)).unwrap();
         let deposit = treasury.deposit(&opening.vault, depositor.address(), 500_000_000).await.unwrap();
         signed_by(&treasury, &deposit, 7).await;
-        let app = app(first, &source, &treasury);
+        let app = app(first, &source, &treasury, payments);
         app.anchor_mandate(document.as_bytes(), opening.vault.clone(), None).await.unwrap();
         let port = first["port"].as_u64().unwrap();
         let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await.unwrap();
@@ -152,7 +158,7 @@ fn document(first: &Json) -> String {
     mandate.to_string()
 }
 
-fn app(first: &Json, source: &Arc<dyn Source>, treasury: &Arc<Treasury>) -> App {
+fn app(first: &Json, source: &Arc<dyn Source>, treasury: &Arc<Treasury>, payments: Option<&str>) -> App {
     let port = first["port"].as_u64().unwrap();
     let mut config = server::Config {
         public_url: format!("http://localhost:{port}").parse().unwrap(),
@@ -191,6 +197,7 @@ fn app(first: &Json, source: &Arc<dyn Source>, treasury: &Arc<Treasury>) -> App 
             .collect(),
         model: None,
         reading: env::Duration::from_millis(0),
+        masumi: payments.map(selling),
     };
     App::new(Parts {
         config,
@@ -203,6 +210,42 @@ fn app(first: &Json, source: &Arc<dyn Source>, treasury: &Arc<Treasury>) -> App 
         mandates: Some(setup),
     })
     .unwrap()
+}
+
+const TOKEN: &str = "masumi-token";
+
+fn price() -> Funds {
+    let unit = "16a55b2a349361ff88c03788f93e1e966e5d689605d044fef722ddde0014df10745553444d";
+    Funds { amount: "1000000".to_owned(), unit: unit.to_owned() }
+}
+
+/// A payment service of this process. Gives its address.
+async fn payments() -> String {
+    let local = Local::new(Arc::new(env::System), &"a9".repeat(40), &"5e".repeat(28), price(), TOKEN);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, Arc::new(local).router()).await });
+    format!("http://{at}/api/v1")
+}
+
+fn selling(payments: &str) -> Selling {
+    let at = payments.trim_start_matches("http://").trim_end_matches("/api/v1");
+    let policy = fetch::Policy { allow: vec![at.parse().unwrap()], ..fetch::Policy::default() };
+    let client = fetch::Client::new(policy).unwrap();
+    Selling {
+        caller: CallerKey {
+            name: "masumi".to_owned(),
+            kind: Kind::Masumi,
+            secret: SecretHash::of(&env::System.env().secret()),
+            mandates: vec!["M-001".parse().unwrap()],
+        },
+        agent_identifier: "a9".repeat(40),
+        seller_vkey: "5e".repeat(28),
+        network: "Preprod".to_owned(),
+        price: price(),
+        source_index: 0,
+        payments: Arc::new(Node::new(client, payments, TOKEN.to_owned()).unwrap()),
+    }
 }
 
 /// Confirms of every invoice what its action says.

@@ -19,7 +19,7 @@ pub enum Command {
     Demo(Demo),
     /// Check a proof without a server or a network
     ///
-    /// Exit status: 0 valid, 1 refused, 2 unusable input.
+    /// Exit status: 0 valid, 1 refused, 2 unusable input, 3 valid with warnings under --strict.
     Verify(Verify),
     /// Print the canonical form (RFC 8785) of a JSON text
     ///
@@ -33,6 +33,9 @@ pub enum Command {
     /// Mandates: hash a document, judge an action, rebuild what the engine signs
     #[command(subcommand)]
     Mandate(crate::commands::mandate::Mandate),
+    /// Evidence of what an agent did: a sample to try, and what records commit to
+    #[command(subcommand)]
+    Evidence(crate::commands::evidence::Evidence),
     /// Rooms, seen by the operator of this server
     #[command(subcommand)]
     Room(Room),
@@ -87,6 +90,9 @@ pub struct Demo {
     /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8787")]
     pub listen: String,
+    /// Write what the server answered about mandates into this file
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub record: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,8 +105,15 @@ pub enum Part {
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// A room bundle, a brief, a ledger export, a checkpoint or an evidence bundle; - for standard input
+    /// A room bundle, a brief, a ledger export, a proof of a mandate, a Masumi job, a checkpoint or an evidence bundle; - for
+    /// standard input
     pub file: PathBuf,
+    /// With a receipt or a run as the API gives it: the export of its mandate's log
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// And the transaction as the chain has it, its bytes or their hex: the log head under label 1694 is checked
+    #[arg(long, value_name = "FILE")]
+    pub tx: Option<PathBuf>,
     /// The keys you trust; without it a proof is only checked against the keys it carries
     #[arg(long, value_name = "FILE")]
     pub trust: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use crate::commands::Failure;
 use figment::Figment;
 use figment::providers::{Env, Format, Serialized, Toml};
+use ledger::note::KeyName;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,22 @@ impl Config {
         {
             config.server.public_url = url;
         }
+        config.check()?;
         Ok(config)
+    }
+
+    /// Refuses values that have the right type and cannot be, by their key.
+    fn check(&self) -> Result<(), Failure> {
+        let bad = |key: &str, why: &dyn std::fmt::Display| Failure::unusable(format!("config: {key}: {why}"));
+        self.server.check().map_err(|error| bad(&format!("server.{}", error.key), &error.why))?;
+        if let Some(origin) = &self.log.origin {
+            origin.parse::<KeyName>().map_err(|error| bad("log.origin", &error))?;
+        }
+        let url = self.database_url.as_deref().unwrap_or("postgres:");
+        if !(url.starts_with("postgres:") || url.starts_with("postgresql:")) {
+            return Err(bad("database_url", &"not a postgres:// address"));
+        }
+        Ok(())
     }
 
     /// A server of its own, set by nothing but these two.

@@ -12,6 +12,7 @@ use mandate::price::{BondAsset, DEFAULT_BOND, DEFAULT_HELD_MS, Tariff};
 use mandate::statement::{Panel, Seat as PanelSeat};
 use mandate::text::{Ed25519Key, Id, KeyHash, Text};
 use serde::Deserialize;
+use server::mandates::masumi::{Funds, Node, Selling};
 use server::mandates::{
     CallerKey, Embedded, Kind, Peer, Quorum, Registry, Seated, Setup, Unverified, Verifier,
 };
@@ -70,6 +71,32 @@ pub struct Mandates {
     pub registry: Option<ReportRegistry>,
     #[serde(default)]
     pub anchored: Vec<Anchored>,
+    /// Checks sold as Masumi jobs; off without it.
+    #[serde(default)]
+    pub masumi: Option<Masumi>,
+}
+
+/// `[mandates.masumi]`: an agent that is registered with a Masumi payment service.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Masumi {
+    /// The payment service, up to and without `/payment`.
+    pub url: String,
+    /// Holds the key that it asks for.
+    pub token_file: PathBuf,
+    /// The `name` of the caller of kind `masumi` whose mandates are sold.
+    pub caller: String,
+    pub agent_identifier: String,
+    pub seller_vkey: KeyHash,
+    /// Base units of a job's price, as it is registered.
+    #[serde(default = "million")]
+    pub price: u64,
+    /// Policy and name of the price's asset, in hex; empty for lovelace.
+    #[serde(default = "tusdm")]
+    pub price_unit: String,
+    /// Which of the agent's registered payment sources.
+    #[serde(default)]
+    pub source_index: u8,
 }
 
 /// The contract `ReportRegistry` on an EVM chain.
@@ -110,7 +137,7 @@ pub struct Caller {
     pub mandates: Vec<Id>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallerKind {
     Agent,
@@ -167,6 +194,7 @@ pub fn setup(config: &Config, source: &Arc<dyn Source>) -> Result<Option<Setup>,
         model: own.model.clone(),
         reading: env::Duration::from_secs(own.reading_seconds),
         rail: Arc::new(treasury),
+        masumi: own.masumi.as_ref().map(|masumi| selling(own, masumi, config)).transpose()?,
     }))
 }
 
@@ -190,6 +218,29 @@ pub fn embedded_ledger(
         path.ok_or_else(|| Failure::unusable("mandates.chain is no embedded ledger in a file".to_owned()))?;
     LedgerChain::open(Some(&config.data.join(path)), Arc::clone(source), own.network)
         .map_err(Failure::unusable_by)
+}
+
+fn selling(own: &Mandates, masumi: &Masumi, config: &Config) -> Result<Selling, Failure> {
+    let unusable = |text: String| Failure::unusable(format!("config: mandates.masumi: {text}"));
+    let of_kind = |caller: &&Caller| caller.name == masumi.caller && caller.kind == CallerKind::Masumi;
+    let caller = own.callers.iter().find(of_kind);
+    let caller =
+        caller.ok_or_else(|| unusable(format!("no caller of kind masumi is {:?}", masumi.caller)))?;
+    if caller.mandates.is_empty() {
+        return Err(unusable(format!("the caller {:?} names no mandates: say what is sold", masumi.caller)));
+    }
+    let token = secret_of(&config.data.join(&masumi.token_file))?;
+    let client = crate::notifier::client(config)?;
+    let node = Node::new(client, &masumi.url, token).map_err(|error| unusable(error.to_string()))?;
+    Ok(Selling {
+        caller: caller_key(config, caller)?,
+        agent_identifier: masumi.agent_identifier.clone(),
+        seller_vkey: masumi.seller_vkey.to_string(),
+        network: if own.network == ChainName::Mainnet { "Mainnet" } else { "Preprod" }.to_owned(),
+        price: Funds { amount: masumi.price.to_string(), unit: masumi.price_unit.clone() },
+        source_index: masumi.source_index,
+        payments: Arc::new(node),
+    })
 }
 
 /// Takes up the mandates that the section lists. One whose anchor cannot be read is refused, and the server does not start.
@@ -330,6 +381,12 @@ const fn three() -> u64 {
 const fn ten() -> u64 {
     10
 }
+const fn million() -> u64 {
+    1_000_000
+}
+fn tusdm() -> String {
+    "16a55b2a349361ff88c03788f93e1e966e5d689605d044fef722ddde0014df10745553444d".to_owned()
+}
 
 #[cfg(test)]
 mod tests {
@@ -366,12 +423,20 @@ mod tests {
             mandate_ref = "{}"
             asset_policy = "{}"
             asset_name = "745553444d"
+            [masumi]
+            url = "https://pay.example/api/v1"
+            token_file = "masumi.secret"
+            caller = "masumi"
+            agent_identifier = "{}"
+            seller_vkey = "{}"
             "#,
             key("09", 32),
             key("55", 28),
             key("aa", 28),
             key("bb", 28),
             key("ee", 28),
+            key("a9", 40),
+            key("5e", 28),
         );
         let read: Mandates = Figment::from(Toml::string(&text)).extract().unwrap();
         assert_eq!(
@@ -379,6 +444,9 @@ mod tests {
             ("file:chain.db", 5_000_000, 3600)
         );
         assert_eq!(read.network, ChainName::Preprod);
+        let masumi = read.masumi.unwrap();
+        assert_eq!((masumi.price, masumi.source_index), (1_000_000, 0));
+        assert!(masumi.price_unit.ends_with("0014df10745553444d"));
         assert_eq!((read.callers.len(), read.approvers.len(), read.anchored.len()), (1, 1, 1));
         assert_eq!((read.verifiers.len(), read.verifiers_required), (1, None));
         for wrong in ["chains = \"x\"", "network = \"cardano-nowhere\"", "verifiers = [\"x\"]"] {

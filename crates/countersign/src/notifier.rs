@@ -31,16 +31,18 @@ pub fn policy(config: &Config) -> Result<fetch::Policy, Failure> {
 
 /// The channels of the configuration. ntfy and webhooks need none.
 pub fn build(config: &Config) -> Result<Arc<dyn Tell>, Failure> {
+    let bad = |key: &str, error: &dyn std::fmt::Display| Failure::unusable(format!("config: {key}: {error}"));
     let mut channels = Channels::default();
     if let Some(smtp) = &config.notify.smtp {
-        channels.email = Some(Mailer::new(smtp.clone()).map_err(Failure::unusable_by)?);
+        channels.email = Some(Mailer::new(smtp.clone()).map_err(|error| bad("notify.smtp", &error))?);
     }
     if let Some(contact) = &config.notify.web_push_contact {
         let path = config.data.join("web-push.jwk");
         let key = SoftwareSigner::open_or_create(&path, Algorithm::P256, &mut env::Source::env(&env::System))
             .map_err(Failure::unusable_by)?;
         let key: Arc<dyn Signer> = Arc::new(key);
-        channels.web_push = Some(Vapid::new(key, contact).map_err(Failure::unusable_by)?);
+        channels.web_push =
+            Some(Vapid::new(key, contact).map_err(|error| bad("notify.web_push_contact", &error))?);
     }
     Ok(Arc::new(Notifier::new(client(config)?, channels, Arc::new(env::System))))
 }

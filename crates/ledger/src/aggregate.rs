@@ -162,6 +162,11 @@ pub trait Aggregate: Send + Sync + 'static {
     /// Folds one event, already at its place in the chain.
     fn evolve(state: &mut Self::State, event: &Self::Event, at: Head);
 
+    /// The pointers, key and item, that must be set in this state. More may be.
+    fn pointers(_state: &Self::State) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// The chain rule: the event's bytes after `prev`.
     fn seal(event: &Self::Event, prev: Head) -> Result<Entry, Fault>;
 

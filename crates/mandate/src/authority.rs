@@ -26,6 +26,10 @@ impl Aggregate for Authority {
         evolve::evolve(state, event, at);
     }
 
+    fn pointers(state: &State) -> Vec<(String, String)> {
+        decide::pointers(state)
+    }
+
     fn seal(event: &Event, prev: Head) -> Result<Entry, Fault> {
         event.seal(prev)
     }

@@ -81,6 +81,20 @@ const fn works_while_paused(command: &Command) -> bool {
     )
 }
 
+/// What finds this mandate: the list of all, and for each approval that waits the inbox of the approver it was priced for.
+pub(crate) fn pointers(state: &State) -> Vec<(String, String)> {
+    let Some(anchored) = state.anchored() else { return Vec::new() };
+    let id = &anchored.mandate.id;
+    let listed =
+        |approval: &&Approval| anchored.mandate.approver(&approval.price.approver_key_hash).is_some();
+    let waiting = state.pending().filter(listed);
+    let inboxes = waiting.map(|approval| {
+        let key = format!("inbox/key/{}", approval.price.approver_key_hash);
+        (key, format!("{id}:{}", approval.price.approval_id))
+    });
+    std::iter::once((MANDATES.to_owned(), id.to_string())).chain(inboxes).collect()
+}
+
 /// A decision in the making.
 pub(crate) struct Draft<'a> {
     pub state: State,

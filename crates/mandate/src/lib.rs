@@ -20,6 +20,7 @@ mod evolve;
 mod hashed;
 pub mod invoice;
 pub mod issue;
+pub mod job;
 pub mod log;
 pub mod mandate;
 pub mod metrics;

@@ -79,6 +79,9 @@ pub enum Error {
     Anchor(&'static str),
     #[error("the signer failed: {0}")]
     Signer(String),
+    /// What is to be signed would be refused, or is contradicted by its own evidence (spec 4.12).
+    #[error("the message is not signed: {code}")]
+    Message { code: &'static str, place: String },
 }
 
 impl Coded for Error {
@@ -119,6 +122,7 @@ impl Coded for Error {
             Self::RunSet(_) => "run_set",
             Self::Anchor(_) => "bad_anchor",
             Self::Signer(_) => "signer_failed",
+            Self::Message { code, .. } => code,
         }
     }
 
@@ -132,7 +136,7 @@ impl Coded for Error {
 
     fn place(&self) -> Option<String> {
         match self {
-            Self::Schema { place, .. } => Some(place.clone()).filter(|place| !place.is_empty()),
+            Self::Schema { place, .. } | Self::Message { place, .. } => Some(place.clone()).filter(|place| !place.is_empty()),
             Self::Json(error) => Some(error.place.clone()).filter(|place| !place.is_empty()),
             Self::Ledger(error) => error.place(),
             _ => None,

@@ -4,7 +4,7 @@
 //! the whole text. A keyword that is not known here stops the reading of the file, so no check is lost in silence.
 
 use crate::pattern::Pattern;
-use canon::{Number, Value};
+use canon::{Number, Object, Value};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ pub(crate) struct Misfit {
 /// Whether the value is an event of version 2. The first misfit in reading order is the one reported.
 pub(crate) fn event(value: &Value<'_>) -> Result<(), Misfit> {
     match &*EVENT {
-        Some(schema) => schema.check(0, value),
+        Some(schema) => schema.holds(value),
         None => Err(Misfit { place: String::new(), why: "the schema cannot be read" }),
     }
 }
@@ -30,7 +30,7 @@ static EVENT: LazyLock<Option<Schema>> =
 type Id = usize;
 
 #[derive(Debug, Default)]
-struct Schema {
+pub(crate) struct Schema {
     /// The first is the root.
     nodes: Vec<Node>,
 }
@@ -83,6 +83,11 @@ enum Literal {
 }
 
 impl Schema {
+    /// Whether the value is of the schema. The first misfit in reading order is the one reported.
+    pub(crate) fn holds(&self, value: &Value<'_>) -> Result<(), Misfit> {
+        self.check(0, value)
+    }
+
     fn check(&self, id: Id, value: &Value<'_>) -> Result<(), Misfit> {
         let Some(node) = self.nodes.get(id) else { return misfit("no such definition") };
         if let Some(target) = node.refers {
@@ -233,12 +238,13 @@ fn kind(value: &Value<'_>) -> u8 {
 
 /// Reading the file: `None` where it says what is not understood here.
 impl Schema {
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let file = canon::parse(bytes).ok()?;
         let mut reader = Reader { schema: Self::default(), definitions: HashMap::new() };
         // The root is first; definitions may refer to each other.
         reader.schema.nodes.push(Node::default());
-        let definitions = file.get("$defs")?.as_object()?;
+        let none = Object::default();
+        let definitions = file.get("$defs").map_or(Some(&none), Value::as_object)?;
         for (name, _) in definitions.iter() {
             let id = reader.schema.nodes.len();
             reader.schema.nodes.push(Node::default());

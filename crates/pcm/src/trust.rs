@@ -26,7 +26,7 @@ impl Class {
         }
     }
 
-    fn read(value: &Value<'_>) -> Result<Self, Error> {
+    pub(crate) fn read(value: &Value<'_>) -> Result<Self, Error> {
         Ok(match value.as_str() {
             Some("public") => Self::Public,
             Some("customer") => Self::Customer,

@@ -199,7 +199,7 @@ impl<'a> Draft<'a> {
 
     /// How an inbox names one question of one room.
     fn item(&self, question: &QuestionId) -> String {
-        format!("{}:{question}", self.state.id().map(ToString::to_string).unwrap_or_default())
+        item_of(&self.state.id().map(ToString::to_string).unwrap_or_default(), question)
     }
 
     fn done(self, answer: Reply) -> Decision<Event, Reply> {
@@ -237,6 +237,23 @@ fn is_principal(seat: &Seat, by: &By) -> bool {
         (Some(Audience::Holder { .. }), By::Holder) => true,
         _ => false,
     }
+}
+
+/// What finds this room: the lists of those who answer for its seats, and the inbox of whom a question waits for.
+pub(crate) fn pointers(state: &State) -> Vec<(String, String)> {
+    let Some(room) = state.id().map(ToString::to_string) else { return Vec::new() };
+    let lists = state.seats.iter().filter_map(|seat| whom(seat.principal.audience.as_ref()));
+    let mut pointers: Vec<_> = lists.map(|who| (format!("rooms/{who}"), room.clone())).collect();
+    if let Some(question) = state.pending()
+        && let Some(key) = state.seat(question.seat).and_then(inbox_key)
+    {
+        pointers.push((key, item_of(&room, &question.id)));
+    }
+    pointers
+}
+
+fn item_of(room: &str, question: &QuestionId) -> String {
+    format!("{room}:{question}")
 }
 
 fn inbox_key(seat: &Seat) -> Option<String> {

@@ -191,6 +191,7 @@ fn opened(state: &mut State, data: &RoomOpened, at: Timestamp) {
         .map(|planned| Seat {
             id: planned.seat,
             name: planned.name.clone(),
+            planned: planned.name.clone(),
             driver: planned.driver,
             agent: None,
             label_changes: 0,

@@ -112,6 +112,8 @@ pub struct Seat {
     pub id: SeatId,
     /// As planned; the principal's name once the card is sealed.
     pub name: String,
+    /// Whom the room was opened for, whatever the card says.
+    pub planned: String,
     pub driver: Driver,
     pub agent: Option<String>,
     pub label_changes: usize,
@@ -139,6 +141,13 @@ pub struct Principal {
     pub secret: Option<SecretHash>,
     pub passkey: Option<Passkey>,
     pub key: Option<PublicKey>,
+}
+
+impl Principal {
+    /// Whether the holder signs their answers.
+    pub const fn has_key(&self) -> bool {
+        self.passkey.is_some() || self.key.is_some()
+    }
 }
 
 /// A claim in the room's registry, with what became of it.

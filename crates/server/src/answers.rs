@@ -207,6 +207,9 @@ impl App {
         enrolment: Enrolment,
         once: Option<Once>,
     ) -> Result<Option<String>, Error> {
+        if let Some(reply) = Once::repeated(once.as_ref())? {
+            return enrolled(reply);
+        }
         let at = self.standpoint(caller, room, None).await?;
         let Actor::Link { seat } = at.actor else { return Err(only_the_link()) };
         let mut enrol = command::Enrol { actor: at.actor, seat, as_member: None, passkey: None, key: None };
@@ -235,12 +238,7 @@ impl App {
                 });
             }
         }
-        match self.execute(room, Command::Enrol(enrol), once).await? {
-            Reply::Enrolled { principal_secret, .. } => {
-                Ok(principal_secret.map(|secret| secret.expose().to_owned()))
-            }
-            _ => Err(Error::Bug("an enrolment gave another reply".to_owned())),
-        }
+        enrolled(self.execute(room, Command::Enrol(enrol), once).await?)
     }
 
     async fn settle(
@@ -307,7 +305,7 @@ impl App {
                         .map(|key| PlainKey { key: *key, since, until: None })
                         .collect(),
                     site,
-                    session: Some(format!("{room}.{seat}")),
+                    session: (!principal.has_key()).then(|| format!("{room}.{seat}")),
                     ..Credentials::of(Person::Holder { stream, role })
                 }
             }
@@ -324,7 +322,8 @@ impl EvidenceInput {
             }
             Self::Ed25519 { thumbprint, signature } => Evidence::Ed25519 { thumbprint, signature },
             Self::Session {} => {
-                Evidence::Session { session: credentials.session.clone().ok_or_else(only_the_person)? }
+                let weaker = || Error::of(&Refusal::EvidenceNotAccepted);
+                Evidence::Session { session: credentials.session.clone().ok_or_else(weaker)? }
             }
         })
     }
@@ -393,6 +392,15 @@ const fn spelled(standing: Standing) -> &'static str {
 
 fn only_the_person() -> Error {
     Error::Forbidden { code: "not_permitted", text: "only the seat's own person may do that".to_owned() }
+}
+
+fn enrolled(reply: Reply) -> Result<Option<String>, Error> {
+    match reply {
+        Reply::Enrolled { principal_secret, .. } => {
+            Ok(principal_secret.map(|secret| secret.expose().to_owned()))
+        }
+        _ => Err(Error::Bug("an enrolment gave another reply".to_owned())),
+    }
 }
 
 fn only_the_link() -> Error {

@@ -2,6 +2,7 @@
 
 use crate::doors::Doors;
 use crate::guard::Names;
+use crate::http::meta::Probe;
 use crate::limits::Bucket;
 use crate::mandates::{Mandates, Setup};
 use crate::once::InFlight;
@@ -58,6 +59,7 @@ struct Inner {
     streams: Streams,
     spent: Spent,
     doors: Doors,
+    probe: Probe,
     stopping: CancellationToken,
 }
 
@@ -102,6 +104,7 @@ impl App {
             in_flight: InFlight::default(),
             spent: Spent::default(),
             doors: Doors::default(),
+            probe: Probe::default(),
             stopping: CancellationToken::new(),
             source,
             signer,
@@ -162,6 +165,9 @@ impl App {
     }
     pub(crate) fn streams(&self) -> &Streams {
         &self.0.streams
+    }
+    pub(crate) fn probe(&self) -> &Probe {
+        &self.0.probe
     }
     pub(crate) fn spent(&self) -> &Spent {
         &self.0.spent

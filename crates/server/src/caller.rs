@@ -188,8 +188,11 @@ impl App {
         Err(Error::Unauthenticated)
     }
 
-    /// The roles of a session's member, if the session's epoch still holds.
+    /// The roles of a session's member, if the session was not ended and its epoch still holds.
     async fn session_roles(&self, session: &Session) -> Result<Option<BTreeSet<Role>>, Error> {
+        if self.is_ended(&session.name).await? {
+            return Ok(None);
+        }
         let (state, _) = self.runtime().state::<Organization>(&org_stream(&session.org.0)?).await?;
         Ok(state.session(&session.member, session.epoch).ok().map(|member| member.roles.clone()))
     }

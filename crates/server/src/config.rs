@@ -1,9 +1,11 @@
 //! What an operator may set. One TOML file, environment over it; every field has a default that is safe on loopback.
 
 use crate::limits::Range;
+use approvals::OrgId;
+use http::uri::Authority;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use url::Url;
 
 /// The server's configuration. Unknown fields are refused.
@@ -105,6 +107,15 @@ pub struct Endpoint {
     pub timeout_seconds: u64,
 }
 
+/// A value that has the right type and cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {why}")]
+pub struct BadValue {
+    /// The key, dotted, as in the file.
+    pub key: String,
+    pub why: String,
+}
+
 impl Default for Config {
     fn default() -> Self {
         // INVARIANT: the literal is a URL.
@@ -159,6 +170,48 @@ impl Default for Limits {
 }
 
 impl Config {
+    /// Refuses what no server could work with: addresses that are none, names that no stream can have, a model that is not
+    /// there. To be asked once, before anything is opened.
+    pub fn check(&self) -> Result<(), BadValue> {
+        let bad = |key: String, why: &str| Err(BadValue { key, why: why.to_owned() });
+        web_address("public_url", &self.public_url)?;
+        for (index, host) in self.allowed_hosts.iter().enumerate() {
+            let plain = Authority::try_from(host.as_str()).is_ok_and(|host| !host.as_str().contains('@'));
+            if !plain {
+                return bad(format!("allowed_hosts.{index}"), "not a host, with or without a port");
+            }
+        }
+        for (index, origin) in self.allowed_origins.iter().enumerate() {
+            let spelled = Url::parse(origin).map(|url| url.origin().ascii_serialization());
+            if spelled.as_deref() != Ok(origin.trim_end_matches('/').to_ascii_lowercase().as_str()) {
+                return bad(
+                    format!("allowed_origins.{index}"),
+                    "not an origin, such as https://app.example.com",
+                );
+            }
+        }
+        let mut known = BTreeSet::new();
+        for (index, name) in self.organizations.iter().enumerate() {
+            if !OrgId(name.clone()).is_valid() {
+                let why = "not a name of 1 to 40 small letters, digits and hyphens";
+                return bad(format!("organizations.{index}"), why);
+            }
+            if !known.insert(name) {
+                return bad(format!("organizations.{index}"), "named twice");
+            }
+        }
+        for (name, proxy) in &self.proxies {
+            let (Proxy::Openai(endpoint) | Proxy::Anthropic(endpoint)) = proxy else { continue };
+            web_address(&format!("proxies.{name}.url"), &endpoint.url)?;
+        }
+        match &self.draft_with {
+            Some(name) if !self.proxies.contains_key(name) => {
+                bad("draft_with".to_owned(), "no proxy has that name")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The address of a page, without a trailing slash before `path`.
     pub fn link(&self, path: &str) -> String {
         format!("{}{path}", self.public_url.as_str().trim_end_matches('/'))
@@ -197,6 +250,20 @@ impl Config {
     }
 }
 
+/// `http` or `https`, a host, and nothing that would end up in every address made of it.
+fn web_address(key: &str, url: &Url) -> Result<(), BadValue> {
+    let why = if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        "not an http or https address"
+    } else if !url.username().is_empty() || url.password().is_some() {
+        "an address here has no user name and no password"
+    } else if url.query().is_some() || url.fragment().is_some() {
+        "an address here has no query and no fragment"
+    } else {
+        return Ok(());
+    };
+    Err(BadValue { key: key.to_owned(), why: why.to_owned() })
+}
+
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint")
@@ -230,6 +297,54 @@ const fn forty() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_cannot_be_are_named() {
+        let check = |written: serde_json::Value, expected: Option<&str>| {
+            let config: Config = serde_json::from_value(written.clone()).unwrap();
+            let found = config.check().err().map(|bad| bad.key);
+            assert_eq!(found.as_deref(), expected, "{written}");
+        };
+        let address = |url: &str, expected| {
+            check(serde_json::json!({ "public_url": url }), expected);
+            let proxy = serde_json::json!({ "kind": "openai", "url": url, "model": "m" });
+            let expected = expected.map(|_| "proxies.one.url");
+            check(serde_json::json!({ "proxies": { "one": proxy } }), expected);
+        };
+        address("https://sign.example", None);
+        address("http://127.0.0.1:8080/base/", None);
+        for bad in [
+            "ftp://sign.example",
+            "mailto:ana@example.com",
+            "file:///srv",
+            "https://ana:secret@sign.example",
+            "https://sign.example/?a=1",
+            "https://sign.example/#a",
+            "javascript:0",
+        ] {
+            address(bad, Some("public_url"));
+        }
+        let names = |names: &[&str], expected| check(serde_json::json!({ "organizations": names }), expected);
+        names(&["home", "other-org"], None);
+        names(&["home", ""], Some("organizations.1"));
+        names(&["a/b"], Some("organizations.0"));
+        names(&["Home"], Some("organizations.0"));
+        names(&["home", "home"], Some("organizations.1"));
+        let hosts = |host: &str, expected| check(serde_json::json!({ "allowed_hosts": [host] }), expected);
+        hosts("extra.example:8443", None);
+        hosts("[::1]:80", None);
+        hosts("https://extra.example", Some("allowed_hosts.0"));
+        hosts("ana@extra.example", Some("allowed_hosts.0"));
+        hosts("", Some("allowed_hosts.0"));
+        let origins =
+            |origin: &str, expected| check(serde_json::json!({ "allowed_origins": [origin] }), expected);
+        origins("https://app.example", None);
+        origins("https://App.example/", None);
+        origins("app.example", Some("allowed_origins.0"));
+        origins("https://app.example/page", Some("allowed_origins.0"));
+        origins("null", Some("allowed_origins.0"));
+        check(serde_json::json!({ "draft_with": "nobody" }), Some("draft_with"));
+    }
 
     #[test]
     fn deadlines_are_seconds_or_off() {

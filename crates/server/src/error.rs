@@ -52,6 +52,25 @@ impl Error {
         Self::Malformed { code, place: Some(place.into()), text: text.into() }
     }
 
+    /// The same refusal, its place spelled as the request spells it: there a member may be called otherwise than in the
+    /// command that refused it.
+    pub(crate) fn placed(mut self, spell: impl FnOnce(&str) -> String) -> Self {
+        if let Self::Malformed { place: Some(place), .. } | Self::Refused { place: Some(place), .. } =
+            &mut self
+        {
+            *place = spell(place);
+        }
+        self
+    }
+
+    /// The same refusal, with the member that the command calls `of_command` under the request's name for it.
+    pub(crate) fn renamed(self, of_command: &str, of_request: &str) -> Self {
+        self.placed(|place| match place.strip_prefix(of_command) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{of_request}{rest}"),
+            _ => place.to_owned(),
+        })
+    }
+
     /// Carries a refusal of a lower floor with its code, place and words.
     pub fn of<E: Coded>(error: &E) -> Self {
         match error.who() {

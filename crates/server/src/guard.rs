@@ -1,8 +1,10 @@
 //! What every request meets first: is it meant for this server, and does it come too often. Nothing of the body is read
 //! before these have passed.
 
+use crate::cors;
 use crate::limits::{bucket, client};
 use crate::parking::Parked;
+use crate::problem::spelled;
 use crate::{App, Config, Error};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::Next;
@@ -83,7 +85,8 @@ pub async fn enter(State(app): State<App>, mut request: Request, next: Next) -> 
     let names = app.names();
     // Profile v0 answers pages of every origin: nothing there rests on a cookie.
     let is_open = app.config().v0 && request.uri().path().starts_with("/v0/");
-    let is_ours = is_open || names.origin_is_ours(request.headers());
+    let open = cors::opened(names, &request);
+    let is_ours = is_open || open.is_some() || names.origin_is_ours(request.headers());
     if !names.host_is_ours(request.uri(), request.headers()) || !is_ours {
         let error = Error::Forbidden {
             code: "foreign_origin",
@@ -101,13 +104,24 @@ pub async fn enter(State(app): State<App>, mut request: Request, next: Next) -> 
     if let Err(error) = app.buckets().address.take(&bucket(address)) {
         return error.into_response();
     }
-    next.run(request).await
+    let Some(open) = open else { return next.run(request).await };
+    if cors::is_preflight(request.method(), request.headers()) {
+        return cors::preflight(&open);
+    }
+    let mut response = next.run(request).await;
+    cors::mark(&open, &mut response);
+    response
 }
 
 /// The same strict headers on every response; a handler that set one of its own keeps it.
 pub async fn leave(State(app): State<App>, request: Request, next: Next) -> Response {
     let writes = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let path = request.uri().path().to_owned();
     let mut response = next.run(request).await;
+    // Profile v0 has error bodies of its own.
+    if !path.starts_with("/v0/") {
+        response = spelled(&path, response).await;
+    }
     // A parked request's answer passes here by itself, later.
     if response.extensions().get::<Parked>().is_none() {
         dress(&app, writes, &mut response);

@@ -1,4 +1,4 @@
-//! Idempotency keys at the edge: one at a time, the same answer afterwards, another body refused. What makes the
+//! Idempotency keys at the edge: one at a time, the same answer afterwards, another request refused. What makes the
 //! second answer equal to the first is the store, which keeps it in the transaction of the decision.
 
 use crate::session::bearer;
@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use canon::Digest;
 use env::Duration;
 use http::{HeaderMap, Method, header};
+use serde::de::DeserializeOwned;
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
@@ -17,18 +18,43 @@ use std::sync::{Mutex, PoisonError};
 const KEEP: Duration = Duration::from_secs(24 * 3600);
 
 /// A request's idempotency key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Once {
-    /// One credential on one operation, as a digest.
+    /// One credential, as a digest.
     pub scope: String,
     pub key: String,
+    /// Method, target and body, as a digest.
     pub request: Digest,
+    /// What this very request was answered before, under this very credential.
+    pub(crate) kept: Option<Vec<u8>>,
 }
 
 impl Once {
+    pub const fn new(scope: String, key: String, request: Digest) -> Self {
+        Self { scope, key, request, kept: None }
+    }
+
+    /// Whether this repeats a request that was answered. Its credential may be gone since: the answer is found before
+    /// whatever that answer changed is asked for.
+    pub(crate) const fn is_repetition(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// The answer kept for this request, if it is a repetition.
+    pub(crate) fn repeated<T: DeserializeOwned>(once: Option<&Self>) -> Result<Option<T>, Error> {
+        let kept = once.and_then(|once| once.kept.as_deref());
+        kept.map(|bytes| Ok(canon::from_slice(bytes)?)).transpose()
+    }
+
     /// What the runtime needs to keep `response` of the command's answer.
     pub fn keep<A: ledger::Aggregate>(self, response: fn(&A::Answer) -> Vec<u8>) -> store::Once<A> {
         store::Once { scope: self.scope, key: self.key, request: self.request, keep: KEEP, response }
+    }
+}
+
+impl std::fmt::Debug for Once {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Once").field("request", &self.request).finish_non_exhaustive()
     }
 }
 
@@ -68,14 +94,21 @@ pub async fn once(State(app): State<App>, request: Request, next: Next) -> Respo
         Ok(body) => body,
         Err(error) => return error.into_response(),
     };
-    let once = match key(&parts.headers, parts.method.as_str(), parts.uri.path(), &body) {
+    let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+    let once = match key(&parts.headers, parts.method.as_str(), target, &body) {
         Ok(once) => once,
         Err(error) => return error.into_response(),
     };
-    let Some(once) = once else {
+    let Some(mut once) = once else {
         return next.run(Request::from_parts(parts, Body::from(body))).await;
     };
     let Some(_running) = app.in_flight().enter(&once) else { return Error::InFlight.into_response() };
+    match app.journal().recall(&once.scope, &once.key, app.now()).await {
+        Ok(None) => {}
+        Ok(Some(kept)) if kept.request == once.request => once.kept = Some(kept.response),
+        Ok(Some(_)) => return Error::KeyReused.into_response(),
+        Err(error) => return Error::from(error).into_response(),
+    }
     parts.extensions.insert(once);
     next.run(Request::from_parts(parts, Body::from(body))).await
 }
@@ -96,7 +129,7 @@ pub(crate) async fn read(body: Body, headers: &HeaderMap, limit: usize) -> Resul
     Ok(Bytes::copy_from_slice(&bytes))
 }
 
-fn key(headers: &HeaderMap, method: &str, path: &str, body: &[u8]) -> Result<Option<Once>, Error> {
+fn key(headers: &HeaderMap, method: &str, target: &str, body: &[u8]) -> Result<Option<Once>, Error> {
     let mut values = headers.get_all("idempotency-key").iter();
     let Some(value) = values.next() else { return Ok(None) };
     let bad =
@@ -115,8 +148,9 @@ fn key(headers: &HeaderMap, method: &str, path: &str, body: &[u8]) -> Result<Opt
         return Err(bad("without a credential an idempotency key has at least 16 characters"));
     }
     let credential = credential.unwrap_or_default();
-    let scope = Digest::of_parts(&[credential.as_bytes(), b"\0", method.as_bytes(), b" ", path.as_bytes()]);
-    Ok(Some(Once { scope: scope.to_string(), key, request: Digest::of(body) }))
+    let scope = Digest::of(credential.as_bytes()).to_string();
+    let request = Digest::of_parts(&[method.as_bytes(), b" ", target.as_bytes(), b"\0", body]);
+    Ok(Some(Once::new(scope, key, request)))
 }
 
 #[cfg(test)]
@@ -133,11 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_belongs_to_one_credential_and_one_operation() {
+    fn a_key_belongs_to_one_credential_and_one_request() {
         let one = of(Some("a"), "k", "/x", "{}").unwrap().unwrap();
         assert_eq!(of(Some("a"), "k", "/x", "{}").unwrap().unwrap(), one);
         assert_ne!(of(Some("b"), "k", "/x", "{}").unwrap().unwrap().scope, one.scope);
-        assert_ne!(of(Some("a"), "k", "/y", "{}").unwrap().unwrap().scope, one.scope);
+        assert_eq!(of(Some("a"), "k", "/y", "{}").unwrap().unwrap().scope, one.scope);
+        assert_ne!(of(Some("a"), "k", "/y", "{}").unwrap().unwrap().request, one.request);
+        assert_ne!(of(Some("a"), "k", "/x?q=1", "{}").unwrap().unwrap().request, one.request);
         assert_ne!(of(Some("a"), "k", "/x", "[]").unwrap().unwrap().request, one.request);
         assert!(of(None, "short", "/x", "{}").is_err());
         assert!(of(None, "0123456789abcdef", "/x", "{}").is_ok());

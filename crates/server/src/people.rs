@@ -227,9 +227,10 @@ impl App {
     }
 
     /// Spends a printed recovery code for an enrolment link.
-    pub async fn spend_code(&self, org: &OrgId, code: &str) -> Result<Done, Error> {
+    pub async fn spend_code(&self, org: &OrgId, code: &str, once: Option<Once>) -> Result<Done, Error> {
         let command = Command { by: By::Server, act: Act::SpendCode { code: Revealed::new(code) } };
-        let executed = self.runtime().execute::<Organization>(&org_stream(&org.0)?, &command, None).await?;
+        let keep = once.map(|once| once.keep::<Organization>(wire_bytes));
+        let executed = self.runtime().execute::<Organization>(&org_stream(&org.0)?, &command, keep).await?;
         self.reveal(org, executed.reply)
     }
 

@@ -2,6 +2,7 @@
 //! become status numbers.
 
 use crate::Error;
+use crate::mandates::Refused;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use ledger::{Coded, Who};
@@ -48,6 +49,9 @@ pub fn status(error: &Error) -> StatusCode {
         Error::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         Error::Upstream { .. } => StatusCode::BAD_GATEWAY,
         other if other.code() == "idempotency_conflict" => StatusCode::UNPROCESSABLE_ENTITY,
+        other if other.code() == "method_not_allowed" => StatusCode::METHOD_NOT_ALLOWED,
+        other if other.code() == "unsupported_media_type" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        other if other.code() == "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
         other => match other.who() {
             Who::Caller => StatusCode::BAD_REQUEST,
             Who::Unauthenticated => StatusCode::UNAUTHORIZED,
@@ -57,6 +61,56 @@ pub fn status(error: &Error) -> StatusCode {
             Who::Limit => StatusCode::TOO_MANY_REQUESTS,
             Who::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Who::Bug => StatusCode::INTERNAL_SERVER_ERROR,
+        },
+    }
+}
+
+/// An error answer that is no document yet as a problem: what the router and its extractors say by themselves, of whatever
+/// route. A page and a JSON document are left as they are.
+pub(crate) async fn spelled(path: &str, response: Response) -> Response {
+    if !is_bare(&response) {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let said = axum::body::to_bytes(body, LONGEST).await.unwrap_or_default();
+    let error = of_router(parts.status, String::from_utf8_lossy(&said).trim());
+    let mut problem =
+        if path.starts_with("/v1/") { Refused::from(error).into_response() } else { error.into_response() };
+    for (name, value) in &parts.headers {
+        if name != header::CONTENT_TYPE && name != header::CONTENT_LENGTH {
+            problem.headers_mut().insert(name.clone(), value.clone());
+        }
+    }
+    problem
+}
+
+/// The most that is read of what a router says, in bytes.
+const LONGEST: usize = 4096;
+
+/// Whether this is an error in plain words, or in none.
+pub(crate) fn is_bare(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_document = kind.is_some_and(|kind| kind.contains("json") || kind.starts_with("text/html"));
+    let is_error = response.status().is_client_error() || response.status().is_server_error();
+    is_error && !is_document
+}
+
+fn of_router(status: StatusCode, said: &str) -> Error {
+    let refused = |code, text: &str| Error::Malformed { code, place: None, text: text.to_owned() };
+    match status {
+        StatusCode::NOT_FOUND => Error::Missing,
+        StatusCode::METHOD_NOT_ALLOWED => refused("method_not_allowed", "this route has no such method"),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => refused("unsupported_media_type", said),
+        StatusCode::PAYLOAD_TOO_LARGE => refused("too_large", "the body is larger than this route takes"),
+        status if status.is_server_error() => Error::Bug(format!("{status}: {said}")),
+        _ => match said.strip_prefix("Failed to deserialize query string: ") {
+            Some(fault) => {
+                let (member, text) = fault.split_once(": ").unwrap_or(("", fault));
+                let place =
+                    if member.is_empty() { String::new() } else { format!("/{}", canon::step(member)) };
+                Error::malformed("bad_query", place, text)
+            }
+            None => refused("bad_request", if said.is_empty() { "the request is malformed" } else { said }),
         },
     }
 }

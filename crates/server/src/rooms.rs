@@ -70,10 +70,16 @@ impl App {
         key: Option<keys::PublicKey>,
         once: Option<Once>,
     ) -> Result<Joined, Error> {
-        let at = self.standpoint(caller, room, None).await?;
-        let seat = at.seat()?;
-        let join = command::Join { actor: at.actor, seat, agent, key, principal: None };
-        match self.execute(room, Command::Join(join), once).await? {
+        let reply = match Once::repeated(once.as_ref())? {
+            Some(reply) => reply,
+            None => {
+                let at = self.standpoint(caller, room, None).await?;
+                let seat = at.seat()?;
+                let join = command::Join { actor: at.actor, seat, agent, key, principal: None };
+                self.execute(room, Command::Join(join), once).await?
+            }
+        };
+        match reply {
             Reply::Joined { seat, seat_secret, principal_link } => Ok(Joined {
                 room_id: room.to_string(),
                 seat: seat.to_string(),
@@ -82,9 +88,10 @@ impl App {
                 principal_link: principal_link
                     .map(|secret| self.room_link(room, LinkKind::Principal, Some(seat), secret.expose())),
             }),
+            // The agent of the seat, whose credential goes on.
             Reply::Done => Ok(Joined {
                 room_id: room.to_string(),
-                seat: seat.to_string(),
+                seat: self.standpoint(caller, room, None).await?.seat()?.to_string(),
                 your_link: None,
                 principal_link: None,
             }),
@@ -208,9 +215,15 @@ impl App {
 
     /// Replaces the seat's secret; the old link is dead. Gives the new one.
     pub async fn rotate(&self, caller: &Caller, room: &RoomId, once: Option<Once>) -> Result<String, Error> {
-        let at = self.standpoint(caller, room, None).await?;
-        let rotate = command::Rotate { seat: at.seat()?, actor: at.actor };
-        match self.execute(room, Command::Rotate(rotate), once).await? {
+        let reply = match Once::repeated(once.as_ref())? {
+            Some(reply) => reply,
+            None => {
+                let at = self.standpoint(caller, room, None).await?;
+                let rotate = command::Rotate { seat: at.seat()?, actor: at.actor };
+                self.execute(room, Command::Rotate(rotate), once).await?
+            }
+        };
+        match reply {
             Reply::Rotated { seat, seat_secret } => {
                 Ok(self.room_link(room, LinkKind::Seat, Some(seat), seat_secret.expose()))
             }

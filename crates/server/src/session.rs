@@ -16,7 +16,7 @@ const ROOM_DOMAIN: &str = "countersign.room-cookie.v1";
 const CHALLENGE_DOMAIN: &str = "countersign.challenge.v1";
 const CSRF_DOMAIN: &str = "countersign.csrf.v1";
 
-/// A member who proved a passkey. `epoch` dies with the member's sessions.
+/// A member who proved a passkey. `epoch` dies with all of the member's sessions, `name` with this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {

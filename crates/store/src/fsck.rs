@@ -1,12 +1,13 @@
 //! Checks everything a journal holds against everything else it holds.
 
-use crate::StoreError;
-use crate::journal::Journal;
+use crate::journal::{Journal, Published};
+use crate::{Error, Runtime, StoreError};
 use canon::Digest;
 use ledger::merkle::leaf_hash;
+use ledger::note::{Note, Pins};
 use ledger::tiles::{self, Builder};
-use ledger::{Entry, Head, StreamId};
-use std::collections::HashMap;
+use ledger::{Aggregate, Entry, Head, StreamId};
+use std::collections::{HashMap, HashSet};
 
 /// What was checked, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,7 +27,7 @@ pub struct Report {
 /// One thing that is not as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// A stable word: `number`, `link`, `payload`, `leaf`, `tile`, `root`, `pointer`, `head`.
+    /// A stable word: `number`, `link`, `payload`, `leaf`, `tile`, `root`, `checkpoint`, `pointer`, `head`.
     pub code: &'static str,
     /// A stream and entry, a leaf, a tile or a pointer.
     pub place: String,
@@ -35,15 +36,17 @@ pub struct Problem {
 const PAGE: usize = 1024;
 
 /// Reads the whole store: each chain's numbers and links, each payload's digest, each pointer's stream, the log's
-/// leaves against the entries, its tree against the leaves, its tiles against the tree. `rule` is the protocol's own
-/// check of an entry after its predecessor; the store knows no format. Entries appended meanwhile may be left out.
+/// leaves against the entries, its tree against the leaves, its tiles against the tree, and the checkpoint's signature
+/// where the key of the `log` is given. `rule` is the protocol's own check of an entry after its predecessor; the store
+/// knows no format. Entries appended meanwhile may be left out.
 pub async fn fsck(
     journal: &dyn Journal,
+    log: Option<&Pins>,
     rule: impl Fn(&StreamId, &Entry, Head) -> Result<(), &'static str> + Send + Sync,
 ) -> Result<Report, StoreError> {
     let mut report = Report::default();
     // The log first: what is under a checkpoint now has its entry when the streams are read.
-    let hashes = check_log(journal, &mut report).await?;
+    let hashes = check_log(journal, log, &mut report).await?;
     let mut after = None;
     loop {
         let page = journal.streams(after.as_ref(), PAGE).await?;
@@ -60,6 +63,50 @@ pub async fn fsck(
     }
     check_pointers(journal, &mut report).await?;
     Ok(report)
+}
+
+/// The pointers that the states of one kind of stream must have set, and that are not there. Folds every such stream.
+pub async fn missing_pointers<A: Aggregate>(runtime: &Runtime) -> Result<Vec<Problem>, Error<A::Refusal>> {
+    let mut missing = look_for_pointers::<A>(runtime).await?;
+    // What an append moved between the two readings is there at a second look.
+    if !missing.is_empty() {
+        let again = look_for_pointers::<A>(runtime).await?;
+        missing.retain(|problem| again.contains(problem));
+    }
+    Ok(missing)
+}
+
+async fn look_for_pointers<A: Aggregate>(runtime: &Runtime) -> Result<Vec<Problem>, Error<A::Refusal>> {
+    let journal = runtime.journal();
+    let set = all_pointers(journal.as_ref()).await?;
+    let mut missing = Vec::new();
+    let mut after = None;
+    loop {
+        let page = journal.streams(after.as_ref(), PAGE).await?;
+        let Some(last) = page.last() else { return Ok(missing) };
+        after = Some(last.clone());
+        for stream in page.into_iter().filter(|stream| stream.kind() == A::KIND) {
+            let (state, _) = runtime.state::<A>(&stream).await?;
+            for (key, item) in A::pointers(&state) {
+                let wanted = (key, item, stream.clone());
+                if !set.contains(&wanted) {
+                    let place = format!("{} {} of {stream} is missing", wanted.0, wanted.1);
+                    missing.push(Problem { code: "pointer", place });
+                }
+            }
+        }
+    }
+}
+
+async fn all_pointers(journal: &dyn Journal) -> Result<HashSet<(String, String, StreamId)>, StoreError> {
+    let mut all = HashSet::new();
+    let mut after = (String::new(), String::new());
+    loop {
+        let page = journal.pointers((&after.0, &after.1), PAGE).await?;
+        let Some((key, item, _)) = page.last() else { return Ok(all) };
+        after = (key.clone(), item.clone());
+        all.extend(page);
+    }
 }
 
 impl Report {
@@ -128,9 +175,19 @@ async fn check_stream(
 /// The hashes of each stream's leaves, in order.
 async fn check_log(
     journal: &dyn Journal,
+    log: Option<&Pins>,
     report: &mut Report,
 ) -> Result<HashMap<StreamId, Vec<Digest>>, StoreError> {
     let published = journal.published().await?;
+    if let (Some(published), Some(log)) = (&published, log)
+        && !is_signed(published, log)
+    {
+        report.note("checkpoint", format!("checkpoint of {} leaves", published.size));
+    }
+    // Tiles are stored with the checkpoint they are under, in one transaction.
+    if published.is_none() && journal.tile(0, 0).await?.is_some() {
+        report.note("checkpoint", "the log has tiles and no checkpoint".to_owned());
+    }
     let size = published.as_ref().map_or(0, |published| published.size);
     let mut hashes: HashMap<StreamId, Vec<Digest>> = HashMap::new();
     let mut builder = Builder::new();
@@ -163,6 +220,15 @@ async fn check_log(
         check_tiles(journal, &mut builder, report).await?;
     }
     Ok(hashes)
+}
+
+/// Whether the note says what the row says, under the log's key.
+fn is_signed(published: &Published, log: &Pins) -> bool {
+    let signed = Note::parse(published.note.as_bytes()).and_then(|note| note.verify(log));
+    signed.is_ok_and(|signed| {
+        let tree = signed.checkpoint();
+        (tree.size, tree.root) == (published.size, published.root)
+    })
 }
 
 async fn check_tiles(

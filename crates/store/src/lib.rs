@@ -14,7 +14,7 @@ pub mod sqlite;
 mod witness;
 
 pub use error::{Error, StoreError};
-pub use fsck::{Problem, Report, fsck};
+pub use fsck::{Problem, Report, fsck, missing_pointers};
 pub use journal::{
     Append, Claimed, Idempotency, Journal, Leaf, Lease, Outgoing, Published, Remembered, Stats, StreamAppend,
     Tile,

@@ -7,12 +7,15 @@ mod basis;
 mod checkpoint;
 mod evidence;
 mod export;
+mod job;
+mod join;
 mod log;
 mod mandate;
 mod report;
 mod room;
 mod trust;
 
+pub use join::join;
 pub use pcm::bundle::{Alone, Crew};
 pub use report::{Evidence, Kind, Report, Verdict};
 pub use trust::{Trust, TrustError};
@@ -85,6 +88,7 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
             basis::check(value, bytes, trust, report)
         }
         Some(mandate::TYPE) => mandate::check(value, bytes, trust, report),
+        Some(job::TYPE) => job::check(value, report),
         _ => Err(Stop::unusable("unknown_kind", "/type", "no proof this verifier knows")),
     }
 }

@@ -22,10 +22,12 @@ pub enum Kind {
     Receipt,
     /// A brief that an approver was shown, with the log that shows it.
     MandateBrief,
-    /// Whether a quote is on market, under the verifiers' statements.
-    Basis,
     /// Records of what an agent did, from its signer's log.
     Evidence,
+    /// Whether a quote is on market, under the verifiers' statements.
+    Basis,
+    /// A Masumi job: what was asked and delivered, under the MIP-004 hashes of its payment.
+    MasumiJob,
 }
 
 /// The answer, and the exit code that says it (D9).

@@ -78,14 +78,10 @@ impl Check {
 
     /// The whole store against itself.
     pub async fn whole(&self, journal: &dyn Journal) -> Outcome<()> {
-        let report =
-            fsck(
-                journal,
-                |_, entry, prev| {
-                    if entry.hash == hash(&prev.hash, &entry.bytes) { Ok(()) } else { Err("hash") }
-                },
-            )
-            .await?;
+        let report = fsck(journal, None, |_, entry, prev| {
+            if entry.hash == hash(&prev.hash, &entry.bytes) { Ok(()) } else { Err("hash") }
+        })
+        .await?;
         if !report.is_sound() {
             return Err(format!("fsck found {:?}", report.problems).into());
         }

@@ -59,6 +59,11 @@ pub(super) fn decide(state: &State, command: &Command, env: &mut Env) -> Decided
     }
 }
 
+/// What finds this organization: the list of all.
+pub(super) fn pointers(state: &State) -> Vec<(String, String)> {
+    state.org.iter().map(|org| (INDEX.to_owned(), org.0.clone())).collect()
+}
+
 fn found(state: &State, by: &By, (org, name, owner): (&OrgId, &str, &str), env: &mut Env) -> Decided {
     if state.org.is_some() {
         return Err(Refusal::AlreadyFounded);

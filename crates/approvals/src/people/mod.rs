@@ -55,6 +55,10 @@ impl Aggregate for Organization {
     }
 
     /// SHA-256(the 32 bytes of `prev` ‖ canonical `{n, type, at, data}`).
+    fn pointers(state: &State) -> Vec<(String, String)> {
+        decide::pointers(state)
+    }
+
     fn seal(event: &Event, prev: Head) -> Result<Entry, Fault> {
         event::seal(event, prev)
     }

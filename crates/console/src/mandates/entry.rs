@@ -38,7 +38,9 @@ pub(crate) async fn prove(posted: Posted) -> Result<Response, Denied> {
 }
 
 pub(crate) async fn leave(posted: Posted) -> Result<Response, Denied> {
-    Ok(with_cookie(done("/approver", "out"), &posted.visitor.app.seals().end_approver()))
+    let visitor = &posted.visitor;
+    let cookie = visitor.app.sign_out_approver(visitor.headers()).await?;
+    Ok(with_cookie(done("/approver", "out"), &cookie))
 }
 
 #[derive(Template)]

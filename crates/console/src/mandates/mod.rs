@@ -12,6 +12,7 @@ mod entry;
 mod figures;
 mod form;
 mod inbox;
+mod live;
 mod picture;
 mod read;
 mod veto;
@@ -45,6 +46,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/authority/{role}", get(boundary::authority))
         .route("/receipts/{id}", get(read::receipt))
         .route("/runs/{id}", get(read::run))
+        .route("/live", get(live::live))
 }
 
 /// Why a page of mandates could not be shown.

@@ -160,15 +160,15 @@ struct RunPage {
 }
 
 #[derive(Debug)]
-struct Entry {
-    seq: u64,
-    title: &'static str,
-    kind: String,
-    at: String,
-    action: Option<String>,
-    hash: String,
-    prev: String,
-    data: String,
+pub(crate) struct Entry {
+    pub seq: u64,
+    pub title: &'static str,
+    pub kind: String,
+    pub at: String,
+    pub action: Option<String>,
+    pub hash: String,
+    pub prev: String,
+    pub data: String,
 }
 
 /// A run's log. With scripts it grows as it is read; without, it is as long as when it was loaded.
@@ -196,7 +196,7 @@ pub(crate) async fn run(
     }))
 }
 
-fn entry(raw: &canon::Raw) -> Option<Entry> {
+pub(crate) fn entry(raw: &canon::Raw) -> Option<Entry> {
     let body = canon::parse(raw.as_bytes()).ok()?;
     let text = |member: &str| body.get(member).and_then(canon::Value::as_str).map(str::to_owned);
     let kind = text("type")?;

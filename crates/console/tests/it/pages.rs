@@ -186,3 +186,28 @@ async fn the_owner_finds_the_links_that_no_agent_was_given() {
     ana.submit(&at, &format!("{at}/person"), &[("as", "link")]).await.leads_to(&format!("{at}?said=person"));
     assert!(!owner.get("/asks").await.body.contains(&opened.room_id), "used links are not shown");
 }
+
+/// A recorded run needs no mandate, no key and no scripts: the whole list is on the page, and its events are served.
+#[tokio::test]
+async fn a_recorded_run_is_replayed_to_anybody() {
+    let site = crate::support::Site::start(|_| {}).await;
+    let mut browser = site.browser();
+    browser.get("/live").await.leads_to("/live?mode=replay");
+    let page = browser.get("/live?mode=replay").await;
+    check("nobody", "/live", &page, 200);
+    let shown = page.body.matches("<li data-seq=").count();
+    assert!(shown > 8, "{shown} entries");
+    let from = page.body.split("data-replay=\"").nth(1).unwrap().split('"').next().unwrap();
+    let told = browser.get(&format!("{from}?speed=0")).await;
+    assert_eq!(told.headers["content-type"], "text/event-stream");
+    let numbers = |body: &str| {
+        body.lines().filter_map(|line| line.strip_prefix("id: ").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let all = numbers(&told.body);
+    assert_eq!(all.len(), shown);
+    let rest = browser.get(&format!("{from}?speed=0&after={}", all[3])).await;
+    assert_eq!(numbers(&rest.body), all[4..]);
+    let end = browser.get(&format!("{from}?after={}", all[shown - 1])).await;
+    assert_eq!(end.status, StatusCode::NO_CONTENT);
+    assert_eq!(browser.get(&format!("{from}?speed=65")).await.status, StatusCode::BAD_REQUEST);
+}

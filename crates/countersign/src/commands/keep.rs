@@ -20,7 +20,14 @@ const PAGE: usize = 512;
 
 pub async fn fsck(setup: &Setup) -> Result<(), Failure> {
     let house = House::open(Config::load(setup.config.as_deref(), None)?).await?;
-    let report = store::fsck(house.journal.as_ref(), rule).await.map_err(Failure::unusable_by)?;
+    let log = log_key(&house.config, &log_key_file(&house.config))?;
+    let log = Pins::new(vec![log], Vec::new(), 0).map_err(Failure::unusable_by)?;
+    let mut report =
+        store::fsck(house.journal.as_ref(), Some(&log), rule).await.map_err(Failure::unusable_by)?;
+    // What cannot be folded has been told already.
+    if report.is_sound() {
+        report.problems = missing_pointers(&house).await?;
+    }
     println!(
         "{} streams, {} entries, {} payloads, {} pointers, {} leaves of which {} published",
         report.streams, report.entries, report.payloads, report.pointers, report.leaves, report.published
@@ -32,6 +39,16 @@ pub async fn fsck(setup: &Setup) -> Result<(), Failure> {
     let problems: Vec<String> =
         report.problems.iter().map(|problem| format!("{}: {}", problem.code, problem.place)).collect();
     Err(Failure::refused(problems.join("\n")))
+}
+
+async fn missing_pointers(house: &House) -> Result<Vec<store::Problem>, Failure> {
+    let runtime = store::Runtime::new(Arc::clone(&house.journal), Arc::new(env::System));
+    let mut missing =
+        store::missing_pointers::<Organization>(&runtime).await.map_err(Failure::unusable_by)?;
+    missing.extend(store::missing_pointers::<pxp::Room>(&runtime).await.map_err(Failure::unusable_by)?);
+    let mandates = store::missing_pointers::<mandate::Authority>(&runtime).await;
+    missing.extend(mandates.map_err(Failure::unusable_by)?);
+    Ok(missing)
 }
 
 pub async fn backup(arguments: &Backup) -> Result<(), Failure> {

@@ -2,6 +2,7 @@ use super::Failure;
 use crate::cli::Serve;
 use crate::config::Config;
 use crate::house::{self, House};
+use axum::Router;
 use server::{App, Door};
 use std::future::Future;
 use std::io::Write;
@@ -35,7 +36,7 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     let _ = std::io::stdout().lock().write_all(banner.as_bytes());
     tokio::spawn(tell_doors(app.doors().follow()));
     let stop = stopped()?;
-    start(app, listener, stop).await.map_err(Failure::unusable_by)
+    start(app.clone(), routes(&app), listener, stop).await.map_err(Failure::unusable_by)
 }
 
 /// Prints the link of each person whose agent opened a room or took a seat: this server knows nobody else to give it to.
@@ -57,15 +58,19 @@ async fn tell_doors(mut doors: broadcast::Receiver<Door>) {
     }
 }
 
-/// Serves everything this binary has until `stop` resolves and all is wound down.
+/// Everything this binary has on the wire.
+pub fn routes(app: &App) -> Router<App> {
+    server::router(app).merge(console::router())
+}
+
+/// Serves it until `stop` resolves and all is wound down.
 pub fn start(
     app: App,
+    routes: Router<App>,
     listener: TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        server::serve(&app, server::router(&app).merge(console::router()), listener, stop).await
-    })
+    tokio::spawn(async move { server::serve(&app, routes, listener, stop).await })
 }
 
 pub async fn listen(address: &str) -> Result<TcpListener, Failure> {

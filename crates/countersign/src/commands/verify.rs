@@ -3,7 +3,7 @@ use crate::cli::Verify;
 use pcm::bundle::Status;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use verify::{Crew, Evidence, Report, Trust, Verdict};
 
@@ -12,7 +12,15 @@ pub fn run(arguments: &Verify) -> Result<ExitCode, Failure> {
         Some(path) => Some(Trust::parse(&super::read_input(path)?).map_err(Failure::unusable_by)?),
         None => None,
     };
-    let report = verify::verify_with(reader(&arguments.file)?, trust.as_ref(), &Threads);
+    let further: Vec<&Path> =
+        [&arguments.log, &arguments.tx].into_iter().flatten().map(PathBuf::as_path).collect();
+    let report = if further.is_empty() {
+        verify::verify_with(reader(&arguments.file)?, trust.as_ref(), &Threads)
+    } else {
+        let parts = std::iter::once(arguments.file.as_path()).chain(further).map(super::read_input);
+        let proof = verify::join(&parts.collect::<Result<Vec<_>, _>>()?);
+        verify::verify(&proof.ok_or_else(|| Failure::unusable(NO_PARTS))?, trust.as_ref())
+    };
     if arguments.json {
         let text = serde_json::to_string_pretty(&report).map_err(Failure::unusable_by)?;
         println!("{text}");
@@ -38,6 +46,8 @@ impl Crew for Threads {
         std::thread::scope(|scope| (0..count).for_each(|_| drop(scope.spawn(work))));
     }
 }
+
+const NO_PARTS: &str = "these files are no receipt or run, log and transaction of a mandate";
 
 /// The report as a person reads it: verdict first, then why and where, then what was found.
 pub fn shown(report: &Report) -> String {

@@ -2,6 +2,7 @@
 //! each receipt checked by the offline verifier.
 
 use super::cast::{Cast, NETWORK};
+use super::market::Market;
 use super::{short, step, text};
 use crate::commands::{Failure, verify as verdict};
 use base64::Engine;
@@ -20,7 +21,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// What the server's mandates stand on, for these people; and the agent's bearer key.
-pub fn setup(cast: &Cast) -> Result<(Setup, String), Failure> {
+pub fn setup(cast: &Cast, market: &Market) -> Result<(Setup, String), Failure> {
     let secret = env::Source::env(&env::System).secret();
     let agent = CallerKey {
         name: "agent".to_owned(),
@@ -49,6 +50,7 @@ pub fn setup(cast: &Cast) -> Result<(Setup, String), Failure> {
         principals: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
+        masumi: Some(market.selling()?),
     };
     Ok((setup, secret))
 }
@@ -75,7 +77,7 @@ impl<'a> Story<'a> {
     }
 
     /// Plays it; a line for each step. Every receipt is kept in the folder.
-    pub async fn play(&self, folder: &Path, trust: &verify::Trust) -> Result<(), Failure> {
+    pub async fn play(&self, market: &Market, folder: &Path, trust: &verify::Trust) -> Result<(), Failure> {
         step("mandate", "M-001 is anchored on an embedded Cardano ledger; its vault holds 150 USDM");
         step("limits", "alone 10 USDM, with the CFO 25, 50 a day, never below 100; 3 interruptions a day");
 
@@ -126,6 +128,7 @@ impl<'a> Story<'a> {
         let reason = denied.pointer("/evaluation/reason").and_then(Value::as_str).unwrap_or_default();
         step("deny", &format!("{reason}: three people were asked today, so nobody is paged"));
         self.prove(&denied, "denied", folder, trust).await?;
+        self.sell(market, "A-INV-0006", 5_000_000, folder).await?;
         self.totals().await
     }
 
@@ -173,17 +176,27 @@ impl<'a> Story<'a> {
         amount: u64,
         payment: Option<&Value>,
     ) -> Result<(StatusCode, Value), Failure> {
-        let action = self.action(id, amount);
-        let read = HashedAction::read(action.to_string().as_bytes()).map_err(Failure::unusable_by)?;
-        let signature = self.cast.agent.sign(&mandate::signing_bytes(&read.hash()))?;
-        let signature = mandate::text::Hex::from_bytes(*signature.as_bytes()).to_string();
-        let body = json!({ "mandate_id": "M-001", "execute": true,
-            "proposal": { "action": action, "agent_signature": signature } });
+        let body = json!({ "mandate_id": "M-001", "execute": true, "proposal": self.proposal(id, amount)? });
         let mut headers = vec![("authorization", format!("Bearer {}", self.secret))];
         if let Some(payment) = payment {
             headers.push(("payment-signature", STANDARD.encode(payment.to_string())));
         }
         self.send(Method::POST, "/v1/authority/check", Some(&body), &headers).await
+    }
+
+    /// An action as its agent signs it.
+    fn proposal(&self, id: &str, amount: u64) -> Result<Value, Failure> {
+        let action = self.action(id, amount);
+        let read = HashedAction::read(action.to_string().as_bytes()).map_err(Failure::unusable_by)?;
+        let signature = self.cast.agent.sign(&mandate::signing_bytes(&read.hash()))?;
+        let signature = mandate::text::Hex::from_bytes(*signature.as_bytes()).to_string();
+        Ok(json!({ "action": action, "agent_signature": signature }))
+    }
+
+    /// The same, of an invoice that is there.
+    pub fn signed_proposal(&self, id: &str, amount: u64) -> Result<Value, Failure> {
+        self.invoiced(id, amount);
+        self.proposal(id, amount)
     }
 
     fn action(&self, id: &str, amount: u64) -> Value {
@@ -321,11 +334,25 @@ impl<'a> Story<'a> {
 
     /// Sent by the approver, who signs the request itself (RFC 9421).
     async fn as_approver(&self, path: &str, body: &Value) -> Result<Value, Failure> {
-        let (url, bytes) = (format!("{}{path}", self.origin), body.to_string());
+        self.signed_by_approver(Method::POST, path, Some(body)).await
+    }
+
+    pub async fn read_as_approver(&self, path: &str) -> Result<Value, Failure> {
+        self.signed_by_approver(Method::GET, path, None).await
+    }
+
+    async fn signed_by_approver(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Failure> {
+        let url = format!("{}{path}", self.origin);
+        let bytes = body.map(Value::to_string).unwrap_or_default();
         let digest = content_digest(bytes.as_bytes());
         let fields = [("content-digest", digest.as_str())];
-        let message =
-            Message::request("POST", &url, &fields, bytes.as_bytes()).map_err(Failure::unusable_by)?;
+        let message = Message::request(method.as_str(), &url, &fields, bytes.as_bytes());
+        let message = message.map_err(Failure::unusable_by)?;
         let parameters = Parameters {
             created: Some(self.app.now()),
             keyid: Some(self.cast.approver.key()?),
@@ -336,15 +363,12 @@ impl<'a> Story<'a> {
         let signed =
             keys::http::sign(self.cast.approver.0.as_ref(), &message, &signature_profile(), parameters);
         let signed = signed.map_err(Failure::unusable_by)?;
-        let headers = [
-            ("content-digest", digest),
-            ("signature-input", signed.signature_input),
-            ("signature", signed.signature),
-        ];
-        self.ok(Method::POST, path, Some(body), &headers).await
+        let mut headers = vec![("signature-input", signed.signature_input), ("signature", signed.signature)];
+        headers.extend(body.map(|_| ("content-digest", digest)));
+        self.ok(method, path, body, &headers).await
     }
 
-    async fn ok(
+    pub async fn ok(
         &self,
         method: Method,
         path: &str,
@@ -357,7 +381,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    async fn send(
+    pub async fn send(
         &self,
         method: Method,
         path: &str,

@@ -5,6 +5,8 @@ mod agent;
 mod billing;
 mod cast;
 mod mandate;
+mod market;
+mod record;
 mod script;
 
 use crate::cli::{Demo, Part};
@@ -44,11 +46,17 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
         Some(Part::Room) => None,
         _ => Some(cast::Cast::assemble(folder.path()).await?),
     };
-    let (setup, secret) = cast.as_ref().map(mandate::setup).transpose()?.unzip();
+    let market = market::Market::open().await?;
+    let (setup, secret) = cast.as_ref().map(|cast| mandate::setup(cast, &market)).transpose()?.unzip();
     let app = house.app_with(setup)?;
     app.found_organizations().await.map_err(Failure::unusable_by)?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let served = serve::start(app.clone(), listener, async move {
+    let recorder = record::Recorder::default();
+    let mut routes = serve::routes(&app);
+    if arguments.record.is_some() {
+        routes = routes.layer(axum::middleware::from_fn_with_state(recorder.clone(), record::listen));
+    }
+    let served = serve::start(app.clone(), routes, listener, async move {
         let _ = stopped.await;
     });
     println!("Countersign demo. Everything stays on this machine.\n");
@@ -63,7 +71,10 @@ pub async fn run(arguments: Demo) -> Result<(), Failure> {
     if let Some((cast, secret)) = cast.as_ref().zip(secret) {
         println!("\nAn agent with an allowance, on an embedded ledger that plays {}.\n", mandate::network());
         let story = mandate::Story::begin(&app, cast, secret, &address.to_string()).await?;
-        story.play(&proofs, &pinned).await?;
+        story.play(&market, &proofs, &pinned).await?;
+        if let Some(file) = &arguments.record {
+            recorder.finish(&story, &public, file).await?;
+        }
     }
     if arguments.exit {
         keep(&proofs, &trust)?;

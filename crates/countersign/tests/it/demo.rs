@@ -3,10 +3,13 @@ use std::path::{Path, PathBuf};
 
 /// Plays the demo to its end; gives what it printed and the folder where it kept the proof.
 fn play(folder: &Path, part: &str) -> (String, PathBuf) {
-    let output = countersign(folder, &["demo", part, "--exit", "--listen", "127.0.0.1:0"])
-        .env("TMPDIR", folder)
-        .output()
-        .unwrap();
+    let recorded = folder.join("recorded.json");
+    let record = ["--record", recorded.to_str().unwrap()];
+    let output =
+        countersign(folder, &[&["demo", part, "--exit", "--listen", "127.0.0.1:0"], &record[..]].concat())
+            .env("TMPDIR", folder)
+            .output()
+            .unwrap();
     assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), err(&output));
     let printed = out(&output);
     let kept = printed.lines().find_map(|line| line.strip_prefix("kept: ")).unwrap().into();
@@ -34,6 +37,11 @@ fn a_mandate_is_played_and_its_receipts_hold_against_tampering() {
         assert!(printed.contains(step), "no {step} in {printed}");
     }
     assert!(printed.contains("bonds back 2, captured 1 (5 ADA in the sink); 123.58 USDM left"), "{printed}");
+    crate::fixtures::still_have_their_shape(&folder.path().join("recorded.json"));
+    let job = kept.join("job.json");
+    let output = run(folder.path(), &["verify", job.to_str().unwrap(), "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), report["kind"].as_str()), (Some(0), Some("masumi_job")), "{report}");
     let trust = kept.join("trust.json");
     for name in ["allowed", "approved", "declined", "denied"] {
         let file = kept.join(format!("receipt-{name}.json"));

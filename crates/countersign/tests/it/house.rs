@@ -295,3 +295,26 @@ fn shells_and_manuals() {
     assert!(page.contains("trust"), "{page}");
     assert_eq!(run(folder.path(), &["nonsense"]).status.code(), Some(2));
 }
+
+/// Before anything is opened or made: exit 2, and the key.
+#[test]
+fn a_value_that_cannot_be_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (toml, key) in [
+        ("[server]\npublic_url = \"ftp://sign.example\"", "server.public_url"),
+        ("[server]\npublic_url = \"https://sign.example/?a=b\"", "server.public_url"),
+        ("[server]\npublic_url = \"nonsense\"", "server.public_url"),
+        ("[server]\norganizations = [\"home\", \"a/b\"]", "server.organizations.1"),
+        ("[server]\nallowed_origins = [\"app.example\"]", "server.allowed_origins.0"),
+        ("[log]\norigin = \"a b\"", "log.origin"),
+        ("database_url = \"mysql://x\"", "database_url"),
+    ] {
+        std::fs::write(folder.path().join("countersign.toml"), toml).unwrap();
+        for command in ["serve", "fsck"] {
+            let output = run(folder.path(), &[command]);
+            assert_eq!(output.status.code(), Some(2), "{toml}: {}", err(&output));
+            assert!(err(&output).contains(&format!("config: {key}: ")), "{toml}: {}", err(&output));
+        }
+        assert!(!folder.path().join("countersign-data").exists(), "{toml}");
+    }
+}

@@ -10,9 +10,11 @@
 mod canon;
 mod demo;
 mod erase;
+mod fixtures;
 mod house;
 mod mandate;
 mod principal;
+mod parts;
 mod proofs;
 mod witness;
 

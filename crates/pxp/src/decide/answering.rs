@@ -69,7 +69,7 @@ pub(crate) fn confirm(draft: &mut Draft<'_>, confirm: &Confirm) -> Result<Reply,
 }
 
 /// Checks evidence that is the principal's own: a kind the room takes, by the one who acts, and, where it signs, over
-/// exactly this statement.
+/// exactly this statement. Whoever enrolled a passkey or a key answers with it: the credential beside it only reads.
 pub(crate) fn check_direct(
     draft: &Draft<'_>,
     seat: SeatId,
@@ -86,8 +86,12 @@ pub(crate) fn check_direct(
     if proof.by != *by {
         return Err(Refusal::WrongPerson);
     }
+    let principal = &draft.seat(seat)?.principal;
+    if proof.evidence.kind() == EvidenceKind::Session && *by == By::Holder && principal.has_key() {
+        return Err(Refusal::EvidenceNotAccepted);
+    }
     let statement = ask.statement(decided, body, &proof.nonce).hash();
-    verify(proof, statement, &draft.seat(seat)?.principal, draft.now())
+    verify(proof, statement, principal, draft.now())
 }
 
 /// Verifies evidence that signs, under the key it came with; a holder's key must be the one they enrolled.

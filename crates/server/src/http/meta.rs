@@ -6,6 +6,7 @@ use crate::{App, Error};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use canon::Digest;
 use env::Duration;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use keys::Jwk;
@@ -13,6 +14,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::sync::OnceLock;
+use store::{Append, Idempotency, StoreError};
 
 /// A checkpoint older than this, while entries wait for it, is not fresh.
 const FRESH: Duration = Duration::from_secs(60);
@@ -30,10 +32,16 @@ pub fn collect_metrics() {
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Health {
-    /// The store answers, and the log's signed checkpoint is fresh or has nothing to wait for.
+    /// The store answers and takes writes, and the log's signed checkpoint is fresh or has nothing to wait for.
     pub ok: bool,
+    /// Why it is not ok: `store_unavailable`, `store_not_writable` or `log_not_fresh`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
     pub version: &'static str,
+    /// The store answers.
     pub store: bool,
+    /// The store took a write, now or within the last seconds.
+    pub writable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogHealth>,
 }
@@ -50,13 +58,20 @@ pub struct LogHealth {
     pub signed_at: Option<env::Timestamp>,
 }
 
-/// Whether the store answers and the log's signed checkpoint is fresh.
+/// Whether the store answers, takes writes, and the log's signed checkpoint is fresh.
 #[utoipa::path(get, path = "/health", tag = "server", responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub(crate) async fn health(State(app): State<App>) -> Response {
     let found =
         async { Ok::<_, Error>((app.journal().stats().await?, app.journal().published().await?)) }.await;
     let health = match found {
-        Err(_) => Health { ok: false, version: VERSION, store: false, log: None },
+        Err(_) => Health {
+            ok: false,
+            code: Some("store_unavailable"),
+            version: VERSION,
+            store: false,
+            writable: false,
+            log: None,
+        },
         Ok((stats, published)) => {
             let log = app.log_key().map(|_| {
                 let size = published.as_ref().map_or(0, |published| published.size);
@@ -65,12 +80,54 @@ pub(crate) async fn health(State(app): State<App>) -> Response {
                 let signed_at = published.as_ref().map(|published| published.at);
                 LogHealth { fresh: size >= stats.entries || recent, size, entries: stats.entries, signed_at }
             });
-            let ok = log.as_ref().is_none_or(|log| log.fresh);
-            Health { ok, version: VERSION, store: true, log }
+            let writable = app.is_writable().await;
+            let is_fresh = log.as_ref().is_none_or(|log| log.fresh);
+            let code = match (writable, is_fresh) {
+                (false, _) => Some("store_not_writable"),
+                (true, false) => Some("log_not_fresh"),
+                (true, true) => None,
+            };
+            Health { ok: code.is_none(), code, version: VERSION, store: true, writable, log }
         }
     };
     let status = if health.ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, [(header::CACHE_CONTROL, "no-store")], Json(health)).into_response()
+}
+
+/// For how long a write that landed says that the next one would.
+const WRITTEN: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// When the last write of [`App::is_writable`] landed.
+#[derive(Debug, Default)]
+pub(crate) struct Probe(tokio::sync::Mutex<Option<std::time::Instant>>);
+
+impl App {
+    /// Whether the store takes a write: a row of its own, over again, that means nothing.
+    pub(crate) async fn is_writable(&self) -> bool {
+        let mut landed = self.probe().0.lock().await;
+        if landed.is_some_and(|at| at.elapsed() < WRITTEN) {
+            return true;
+        }
+        let now = self.now();
+        let probe = Idempotency {
+            scope: "health".to_owned(),
+            key: "probe".to_owned(),
+            request: Digest::ZERO,
+            response: Vec::new(),
+            now,
+            expires: now,
+        };
+        let written = self.journal().append(Append { idempotency: Some(probe), ..Append::default() }).await;
+        let is_written = match written {
+            Ok(_) | Err(StoreError::Repeated(_)) => true,
+            Err(error) => {
+                tracing::warn!(%error, "the store takes no writes");
+                false
+            }
+        };
+        *landed = is_written.then(std::time::Instant::now);
+        is_written
+    }
 }
 
 /// Prometheus metrics: for loopback, and for whoever brings the configured token.

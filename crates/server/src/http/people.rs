@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use env::Timestamp;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use keys::webauthn::{Assertion, Registration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,10 +99,10 @@ pub(crate) async fn finish_sign_in(
     with_cookie(Json(about(&app, &session).await?).into_response(), &cookie)
 }
 
-/// Ends the browser's session.
+/// Ends the session: its cookie and every copy of it.
 #[utoipa::path(delete, path = "/api/session", tag = "people", operation_id = "sign_out", responses((status = 204)))]
-pub(crate) async fn sign_out(State(app): State<App>) -> Result<Response, Error> {
-    with_cookie(StatusCode::NO_CONTENT.into_response(), &app.seals().end())
+pub(crate) async fn sign_out(State(app): State<App>, headers: HeaderMap) -> Result<Response, Error> {
+    with_cookie(StatusCode::NO_CONTENT.into_response(), &app.sign_out(&headers).await?)
 }
 
 /// Who is signed in.
@@ -308,10 +308,11 @@ pub(crate) struct RecoverBody {
 pub(crate) async fn recover(
     State(app): State<App>,
     Path(org): Path<String>,
+    from: From,
     Strict(body): Strict<RecoverBody>,
 ) -> Result<Json<Done>, Error> {
     let org = known(&app, org)?;
-    Ok(Json(app.spend_code(&org, &body.code).await?))
+    Ok(Json(app.spend_code(&org, &body.code, from.once).await?))
 }
 
 async fn about(app: &App, session: &crate::Session) -> Result<Me, Error> {

@@ -77,7 +77,21 @@ pub(crate) async fn open(
         max_turns: body.max_turns,
         hold_relayed: body.hold_relayed,
     };
-    Ok((StatusCode::CREATED, Json(app.open_for_agent(&from.caller, address, input, from.once).await?)))
+    let opened = app.open_for_agent(&from.caller, address, input, from.once).await;
+    Ok((StatusCode::CREATED, Json(opened.map_err(|error| error.placed(in_opening))?)))
+}
+
+/// Seats as the body of an opening names them.
+fn in_opening(place: &str) -> String {
+    match place.strip_prefix("/seats/").and_then(|rest| rest.split_once('/')) {
+        Some(("0", "name")) => "/your_principal".to_owned(),
+        Some((seat, rest)) => {
+            let other = seat.parse::<usize>().unwrap_or_default().saturating_sub(1);
+            format!("/counterparts/{other}/{rest}")
+        }
+        None if place == "/seats" => "/counterparts".to_owned(),
+        None => place.to_owned(),
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -183,8 +197,17 @@ pub(crate) async fn send(
     Strict(body): Strict<SendBody>,
 ) -> Result<(StatusCode, Json<SentView>), Error> {
     let SendBody { envelope, client_msg_id, signature } = body;
-    let sent = app.send_envelope(&at.caller, &at.room, envelope, client_msg_id, signature, at.once).await?;
+    let sent = app.send_envelope(&at.caller, &at.room, envelope, client_msg_id, signature, at.once).await;
+    let sent = sent.map_err(|error| error.placed(in_sending))?;
     Ok((StatusCode::CREATED, Json(SentView::from(sent))))
+}
+
+fn in_sending(place: &str) -> String {
+    match place {
+        "/msg_id" => "/client_msg_id".to_owned(),
+        "/signature" => place.to_owned(),
+        _ => format!("/envelope{place}"),
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -257,7 +280,20 @@ pub(crate) async fn prepare(
     at: InRoom,
     Strict(matter): Strict<MatterBody>,
 ) -> Result<Response, Error> {
-    Ok(Json(app.prepare(&at.caller, &at.room, &matter.into()).await?).into_response())
+    let prepared = app.prepare(&at.caller, &at.room, &matter.into()).await;
+    Ok(Json(prepared.map_err(|error| error.placed(in_matter))?).into_response())
+}
+
+/// What an answer holds, in the matter it is the answer of.
+fn in_matter(place: &str) -> String {
+    const OF_ANSWER: [&str; 6] =
+        ["/question_id", "/ruling", "/clears", "/text", "/public_summary", "/limits"];
+    let first = place.split('/').nth(1).unwrap_or_default();
+    if OF_ANSWER.iter().any(|member| member.strip_prefix('/') == Some(first)) {
+        format!("/answer{place}")
+    } else {
+        place.to_owned()
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -284,14 +320,19 @@ pub(crate) async fn answer(
             let nonce = body
                 .nonce
                 .ok_or_else(|| Error::malformed("missing", "/nonce", "an answer needs its nonce"))?;
-            app.decide(&at.caller, &at.room, matter, nonce, evidence, at.once).await?
+            app.decide(&at.caller, &at.room, matter, nonce, evidence, at.once).await
         }
-        (None, Matter::Question(answer)) => app.relay(&at.caller, &at.room, answer, at.once).await?,
+        (None, Matter::Question(answer)) => app.relay(&at.caller, &at.room, answer, at.once).await,
         (None, _) => {
             return Err(Error::malformed("missing", "/evidence", "this needs the person's own evidence"));
         }
     };
-    Ok(Json(outcome))
+    Ok(Json(outcome.map_err(|error| {
+        error.placed(|place| match in_matter(place) {
+            inside if inside != place || place == "/claim_id" => format!("/matter{inside}"),
+            own => own,
+        })
+    })?))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -324,7 +365,8 @@ pub(crate) async fn source(
     Path(path): Path<(String, String)>,
     Strict(source): Strict<Source>,
 ) -> Result<StatusCode, Error> {
-    app.attach_source(&at.caller, &at.room, claim_id(&path.1)?, source, at.once).await?;
+    let attached = app.attach_source(&at.caller, &at.room, claim_id(&path.1)?, source, at.once).await;
+    attached.map_err(|error| error.renamed("/source", ""))?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -367,7 +409,8 @@ pub(crate) async fn disclose(
     Strict(body): Strict<DiscloseBody>,
 ) -> Result<StatusCode, Error> {
     let what = body.clause.map_or(Disclosed::Card, Disclosed::Clause);
-    app.disclose(&at.caller, &at.room, body.to, what, at.once).await?;
+    let shown = app.disclose(&at.caller, &at.room, body.to, what, at.once).await;
+    shown.map_err(|error| error.renamed("/what", "/clause"))?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -391,7 +434,8 @@ pub(crate) async fn share(
 ) -> Result<(StatusCode, Json<SharedLink>), Error> {
     let expires_at: Option<Timestamp> =
         body.expires_in_seconds.map(|seconds| app.now() + Duration::from_secs(u64::from(seconds)));
-    let link = app.share(&at.caller, &at.room, body.scope, expires_at, at.once).await?;
+    let link = app.share(&at.caller, &at.room, body.scope, expires_at, at.once).await;
+    let link = link.map_err(|error| error.renamed("/expires_at", "/expires_in_seconds"))?;
     Ok((StatusCode::CREATED, Json(link)))
 }
 

@@ -34,6 +34,18 @@ pub(crate) enum Shelf {
     Run,
     /// By caller and idempotency key: the answer of a check.
     Answer,
+    /// By the purchaser's identifier: what a Masumi job is to do, and for what.
+    JobOrder,
+    /// By job: the purchaser's identifier.
+    JobName,
+    /// By job: the payment that was asked for.
+    JobQuote,
+    /// By job: when its payment was seen locked.
+    JobPaid,
+    /// By job: what it delivers.
+    JobResult,
+    /// By job: how it ended.
+    JobEnd,
 }
 
 impl Shelf {
@@ -48,6 +60,12 @@ impl Shelf {
             Self::ActEnd => "mandate-act-end",
             Self::Run => "mandate-run",
             Self::Answer => "mandate-answer",
+            Self::JobOrder => "masumi-order",
+            Self::JobName => "masumi-name",
+            Self::JobQuote => "masumi-quote",
+            Self::JobPaid => "masumi-paid",
+            Self::JobResult => "masumi-result",
+            Self::JobEnd => "masumi-end",
         }
     }
 }

@@ -6,9 +6,11 @@ mod answer;
 mod approve;
 mod check;
 pub mod desk;
+pub mod fixture;
 mod http;
 mod interpret;
 mod kept;
+pub mod masumi;
 pub mod office;
 mod proof;
 mod proving;
@@ -72,6 +74,8 @@ pub struct Setup {
     pub model: Option<String>,
     /// How long one reading of vault and anchor answers checks.
     pub reading: env::Duration,
+    /// Checks that are sold as Masumi jobs; `None`: none are.
+    pub masumi: Option<masumi::Selling>,
 }
 
 /// Mandates as this server keeps them.

@@ -1,6 +1,7 @@
 //! Files by which others check what was done under a mandate: its whole log, and what is said of it. For its parties: a log
 //! holds every run.
 
+use super::kept::Shelf;
 use super::{Known, Refused, bug};
 use crate::App;
 use ::http::StatusCode;
@@ -8,6 +9,7 @@ use ledger::Entry;
 use ledger::export::{Header, Rule, TYPE};
 use mandate::log::RunId;
 use mandate::proofs::{Proof, ReceiptClaim};
+use mandate::text::TxHash;
 
 /// Entries read at a time.
 const PAGE: usize = 512;
@@ -31,7 +33,21 @@ impl App {
             receipt_hash: made.receipt.hash(),
             receipt: made.receipt.clone(),
         };
-        Ok(Proof::of_receipt(export, &entries, claim, None)?)
+        let release = match &made.receipt.settlement {
+            Some(settled) => self.sent_release(settled.tx_hash).await?,
+            None => None,
+        };
+        Ok(Proof::of_receipt(export, &entries, claim, release.as_deref())?)
+    }
+
+    /// A release as it was sent, while it is kept; its hash is what the chain has.
+    async fn sent_release(&self, tx_hash: TxHash) -> Result<Option<Vec<u8>>, Refused> {
+        let name = tx_hash.to_string();
+        let tx = match self.kept::<String>(Shelf::Witnessed, &name).await? {
+            None => self.kept::<String>(Shelf::Built, &name).await?,
+            witnessed => witnessed,
+        };
+        tx.map(|tx| ::hex::decode(&tx).map_err(bug)).transpose()
     }
 
     /// The log with what is said of a run, closed by the engine where it has finished.

@@ -5,6 +5,7 @@ use super::who::Who;
 use crate::App;
 use ::http::{HeaderMap, StatusCode};
 use approvals::Evidence;
+use canon::Digest;
 use env::{Duration, Timestamp};
 use mandate::Network;
 use mandate::text::{Ed25519Key, KeyHash, Text};
@@ -43,10 +44,20 @@ const LIFE: Duration = Duration::from_secs(12 * 3600);
 
 impl App {
     /// The key that a browser proved, while that holds.
-    pub(super) fn proved(&self, headers: &HeaderMap) -> Option<KeyHash> {
+    pub(super) async fn proved(&self, headers: &HeaderMap) -> Result<Option<KeyHash>, Refused> {
+        let Some((name, proved)) = self.kept_proof(headers) else { return Ok(None) };
+        Ok(if self.is_ended(&name).await? { None } else { Some(proved.key) })
+    }
+
+    /// The name and the end of the proof that a browser keeps.
+    pub(crate) fn approver_proof(&self, headers: &HeaderMap) -> Option<(String, Timestamp)> {
+        self.kept_proof(headers).map(|(name, proved)| (name, proved.until))
+    }
+
+    fn kept_proof(&self, headers: &HeaderMap) -> Option<(String, Proved)> {
         let sealed = self.seals().approver(headers)?;
         let proved: Proved = self.seals().unseal(DOMAIN, sealed)?;
-        (self.now() < proved.until).then_some(proved.key)
+        (self.now() < proved.until).then(|| (Digest::of(sealed.as_bytes()).to_string(), proved))
     }
 
     /// What is to be signed for signing in.

@@ -11,7 +11,7 @@ use env::Duration;
 use ledger::{Effect, StreamId};
 use mandate::authorization::AuthorizationDigest;
 use mandate::command::{BondSpent, Execution, Owed};
-use mandate::log::{ApprovalId, LogHead};
+use mandate::log::{ApprovalId, LogHead, RunId};
 use mandate::price::BondStatus;
 use mandate::state::{Approval, Authorization, AuthorizationStatus, GRACE_MS};
 use mandate::text::{Text, TxHash};
@@ -30,6 +30,7 @@ enum Asked {
     Refund { approval_id: ApprovalId },
     Capture { approval_id: ApprovalId },
     Act { tx_hash: TxHash },
+    Job { id: RunId },
 }
 
 /// A transaction that may spend a bond.
@@ -96,6 +97,7 @@ impl App {
             },
             Asked::Act { tx_hash } => self.carry_act(stream, tx_hash).await,
             Asked::Reconcile { digest } => self.reconcile(stream, &digest).await.map_err(later),
+            Asked::Job { id } => self.work_on_job(&id).await,
             // A bond that stays is asked for again every minute, so a failure needs no row of its own.
             Asked::Refund { approval_id } | Asked::Capture { approval_id } => {
                 if let Err(refused) = self.settle_bond(stream, &approval_id).await {

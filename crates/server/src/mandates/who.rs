@@ -174,7 +174,7 @@ impl App {
 
     /// By what a browser keeps: the proof of a key, and the session of a member who is seated for one.
     pub(super) async fn by_browser(&self, headers: &HeaderMap) -> Result<Who, Refused> {
-        let proved = self.proved(headers);
+        let proved = self.proved(headers).await?;
         let (caller, _) = self.identify(headers, None).await?;
         let mut keys: Vec<KeyHash> = proved.into_iter().collect();
         match caller {

@@ -7,8 +7,11 @@
 use crate::views::RoomView;
 use crate::{App, Error};
 use canon::Digest;
+use env::{Duration, Timestamp};
 use rmcp::RoleServer;
-use rmcp::model::{ElicitRequest, ElicitRequestParams, InputRequest, InputRequiredResult, ProtocolVersion};
+use rmcp::model::{
+    ElicitRequest, ElicitRequestParams, InputRequest, InputRequiredResult, JsonObject, ProtocolVersion,
+};
 use rmcp::service::RequestContext;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,12 +19,18 @@ use std::collections::BTreeMap;
 
 const DOMAIN: &str = "countersign.mcp.sent.v1";
 
+/// How long a second call may come.
+const LIFE: Duration = Duration::from_secs(24 * 3600);
+const SCOPE: &str = "mcp-request-state";
+
 /// What was recorded by the first call.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sent {
-    /// SHA-256 of the link it was sent with.
-    link: Digest,
+    /// SHA-256 of the call, its tool and its arguments: the second is the same one.
+    call: Digest,
+    nonce: String,
+    until: Timestamp,
     /// `accepted_envelope` as it was to be answered, in JSON.
     accepted: String,
 }
@@ -41,12 +50,13 @@ pub(crate) fn can_lead(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// The way to the answer page, if the envelope that was just sent raised a question. `answer` is the tool's own.
-pub(crate) fn offer(app: &App, link: &str, answer: &Value) -> Option<InputRequiredResult> {
+pub(crate) fn offer(app: &App, call: Digest, answer: &Value) -> Option<InputRequiredResult> {
     let accepted = answer.get("accepted_envelope")?;
     let question = accepted.get("question_id")?.as_str()?;
     let room = answer.pointer("/room/room_id")?.as_str()?;
     let text = answer.pointer("/room/pending_question/question")?.as_str()?;
-    let sent = Sent { link: Digest::of(link.as_bytes()), accepted: accepted.to_string() };
+    let (nonce, until) = (app.env().secret(), app.now() + LIFE);
+    let sent = Sent { call, nonce, until, accepted: accepted.to_string() };
     let request = ElicitRequest::new(ElicitRequestParams::UrlElicitationParams {
         meta: None,
         message: format!("A question for you, to be answered on this page: {}", approvals::text::show(text)),
@@ -57,10 +67,22 @@ pub(crate) fn offer(app: &App, link: &str, answer: &Value) -> Option<InputRequir
     Some(InputRequiredResult::new(Some(requests), Some(app.seals().seal(DOMAIN, &sent))))
 }
 
-/// What the first call recorded. Whether the person went to the page is theirs: only an answer there counts.
-pub(crate) fn sent(app: &App, link: &str, state: &str) -> Result<Value, Error> {
+/// What the first call recorded, given to the same call once. Whether the person went to the page is theirs: only an answer
+/// there counts.
+pub(crate) async fn sent(app: &App, call: Digest, state: &str) -> Result<Value, Error> {
+    let bad = |text: &str| Error::malformed("bad_request_state", "/requestState", text);
     let sent: Option<Sent> = app.seals().unseal(DOMAIN, state);
-    let sent = sent.filter(|sent| sent.link == Digest::of(link.as_bytes()));
-    let bad = || Error::malformed("bad_request_state", "/requestState", "this state is not from this server");
-    serde_json::from_str(&sent.ok_or_else(bad)?.accepted).map_err(|error| Error::Bug(error.to_string()))
+    let sent = sent.filter(|sent| sent.call == call && app.now() < sent.until);
+    let sent =
+        sent.ok_or_else(|| bad("this state is not from this server, or of another call, or too old"))?;
+    if !app.use_up(SCOPE, &sent.nonce, sent.until).await? {
+        return Err(bad("this state was used before"));
+    }
+    serde_json::from_str(&sent.accepted).map_err(|error| Error::Bug(error.to_string()))
+}
+
+/// A call as its state is bound to it.
+pub(crate) fn digest_of(tool: &str, arguments: &JsonObject) -> Result<Digest, Error> {
+    let arguments = serde_json::to_vec(arguments).map_err(|error| Error::Bug(error.to_string()))?;
+    Ok(Digest::of_parts(&[tool.as_bytes(), b"\0", &canon::canonicalize(&arguments)?]))
 }

@@ -8,6 +8,7 @@ use super::label;
 use crate::guard::ClientAddress;
 use crate::once::read;
 use crate::parking::{Exit, Wait, kept};
+use crate::problem::is_bare;
 use crate::{App, Error};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -83,15 +84,22 @@ enum Sorted {
 }
 
 fn sort(body: &[u8]) -> Result<Sorted, Box<Response>> {
-    let invalid = || Box::new(INVALID.response(None));
-    let message = canon::parse(body).map_err(|error| Box::new(PARSE.response(Some(&error))))?;
+    let invalid =
+        |place: String| Box::new(INVALID.response(Some(json!({ "code": "shape", "place": place }))));
+    let message = canon::parse(body).map_err(|error| {
+        Box::new(PARSE.response(Some(json!({ "code": error.code.as_str(), "place": error.place }))))
+    })?;
     let Value::Array(batch) = &message else {
-        return Ok(Sorted::One(Kind::of(&message).ok_or_else(invalid)?));
+        return Ok(Sorted::One(Kind::of(&message).map_err(|place| invalid(place.to_owned()))?));
     };
     if batch.len() > BATCH {
         return Err(Box::new(BATCH_TOO_LONG.response(None)));
     }
-    let kinds = batch.iter().map(Kind::of).collect::<Option<Vec<_>>>().ok_or_else(invalid)?;
+    let kinds = batch
+        .iter()
+        .enumerate()
+        .map(|(index, message)| Kind::of(message).map_err(|place| invalid(format!("/{index}{place}"))));
+    let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
     let bodies = batch.iter().filter_map(|message| canon::to_vec(message).ok()).map(Bytes::from);
     Ok(Sorted::Many(kinds.into_iter().zip(bodies).collect()))
 }
@@ -162,7 +170,28 @@ async fn now(app: &App, sdk: Sdk, parts: Parts, body: Bytes) -> Response {
         return call.answer(&Handler::new(app.clone()), &handler::Request::of(Some(&parts))).await;
     }
     let Ok(answer) = sdk.oneshot(Request::from_parts(parts, Body::from(body))).await;
-    answer.map(Body::new)
+    let answer = answer.map(Body::new);
+    if is_bare(&answer) { of_sdk(answer).await } else { answer }
+}
+
+/// What the SDK refuses in plain words, as JSON-RPC.
+async fn of_sdk(answer: Response) -> Response {
+    let status = answer.status();
+    let said = axum::body::to_bytes(answer.into_body(), 4096).await.unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let data = match status {
+        // Its word for a message it cannot read, too.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if !said.contains("Content-Type") => {
+            json!({ "code": "shape", "place": "", "detail": said.trim() })
+        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            json!({ "code": "unsupported_media_type", "place": "", "detail": said.trim() })
+        }
+        _ => json!({ "code": "bad_request", "place": "", "detail": said.trim() }),
+    };
+    let is_shape = data.get("code").is_some_and(|code| code == "shape");
+    let fault = if is_shape { INVALID } else { Fault { status, ..INVALID } };
+    fault.response(Some(data))
 }
 
 /// A batch of the revisions that have them (2025-03-26 and older): answers in order, none for notifications.
@@ -201,42 +230,53 @@ struct AskedWait {
 }
 
 impl Kind {
-    /// `None` if it is no JSON-RPC 2.0 message.
-    fn of(message: &Value<'_>) -> Option<Self> {
-        let Value::Object(message) = message else { return None };
+    /// The place at fault if it is no JSON-RPC 2.0 message.
+    fn of(message: &Value<'_>) -> Result<Self, &'static str> {
+        let Value::Object(message) = message else { return Err("") };
         let text = |value: Option<&Value<'_>>| value.and_then(Value::as_str).map(str::to_owned);
         if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-            return None;
+            return Err("/jsonrpc");
         }
         let Some(method) = message.get("method") else {
-            return (message.get("result").is_some() || message.get("error").is_some())
-                .then_some(Self::Other);
+            let is_answer = message.get("result").is_some() || message.get("error").is_some();
+            return if is_answer { Ok(Self::Other) } else { Err("/method") };
         };
+        if message.get("id").is_some_and(|id| !is_id(id)) {
+            return Err("/id");
+        }
         let params = message.get("params").and_then(Value::as_object);
         let member = |name: &str| params.and_then(|params| params.get(name));
-        match method.as_str()? {
+        match method.as_str().ok_or("/method")? {
             "initialize" => {
                 let info = member("clientInfo").and_then(Value::as_object);
                 let client = info.and_then(|info| text(info.get("title")).or_else(|| text(info.get("name"))));
-                Some(Self::Initialize { client })
+                Ok(Self::Initialize { client })
             }
             "tools/call" if member("name").and_then(Value::as_str) == Some("wait_for_turn") => {
                 let arguments = member("arguments").and_then(Value::as_object);
                 let argument = |name: &str| arguments.and_then(|arguments| arguments.get(name));
-                Some(Self::Wait(AskedWait {
+                Ok(Self::Wait(AskedWait {
                     link: text(argument("link")),
                     since: argument("since").and_then(Value::as_u64),
                     seconds: argument("timeout_seconds").and_then(Value::as_u64),
                 }))
             }
-            _ => Some(Self::Other),
+            _ => Ok(Self::Other),
         }
     }
 }
 
+/// A text or a whole number.
+fn is_id(id: &Value<'_>) -> bool {
+    match id {
+        Value::String(_) => true,
+        Value::Number(number) => number.as_f64().fract() == 0.0,
+        _ => false,
+    }
+}
+
 impl Fault {
-    fn response(self, why: Option<&canon::Error>) -> Response {
-        let data = why.map(|error| json!({ "code": error.code.as_str(), "place": error.place }));
+    fn response(self, data: Option<serde_json::Value>) -> Response {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let (Some(data), Some(error)) = (data, error.as_object_mut()) {
             error.insert("data".to_owned(), data);
@@ -267,28 +307,31 @@ pub(crate) fn sentence(error: &Error) -> String {
 mod tests {
     use super::*;
 
-    fn check(body: &str, expected: Option<Kind>) {
+    fn check(body: &str, expected: Result<Kind, &'static str>) {
         assert_eq!(Kind::of(&canon::parse(body.as_bytes()).unwrap()), expected, "{body}");
     }
 
     #[test]
     fn a_message_is_known_by_its_method() {
-        check(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, Some(Kind::Other));
-        check(r#"{"id":1,"method":"tools/list"}"#, None);
-        check(r#"{"jsonrpc":"2.0","id":1}"#, None);
-        check(r#"{"jsonrpc":"2.0","method":5}"#, None);
-        check("5", None);
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, Ok(Kind::Other));
+        check(r#"{"id":1,"method":"tools/list"}"#, Err("/jsonrpc"));
+        check(r#"{"jsonrpc":"2.0","id":1}"#, Err("/method"));
+        check(r#"{"jsonrpc":"2.0","method":5}"#, Err("/method"));
+        for id in ["null", "true", "1.5", "[1]", "{}"] {
+            check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#), Err("/id"));
+        }
+        check("5", Err(""));
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"n","title":"t"}}}"#,
-            Some(Kind::Initialize { client: Some("t".to_owned()) }),
+            Ok(Kind::Initialize { client: Some("t".to_owned()) }),
         );
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait_for_turn","arguments":{"link":"l","since":3}}}"#,
-            Some(Kind::Wait(AskedWait { link: Some("l".to_owned()), since: Some(3), seconds: None })),
+            Ok(Kind::Wait(AskedWait { link: Some("l".to_owned()), since: Some(3), seconds: None })),
         );
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_room","arguments":{"link":"l"}}}"#,
-            Some(Kind::Other),
+            Ok(Kind::Other),
         );
     }
 }

@@ -8,6 +8,7 @@ use crate::guard::ClientAddress;
 use crate::opening::{OpenRoom, OtherSeat};
 use crate::views::{RoomView, SentView};
 use crate::{App, Caller, Error, Link};
+use canon::Digest;
 use http::HeaderMap;
 use http::request::Parts;
 use ledger::Coded;
@@ -91,7 +92,9 @@ impl Handler {
                 let given: tools::AttachSource = read(arguments)?;
                 let at = self.enter(&given.link, parts).await?;
                 let source = pxp::wire::Source { uri: given.uri, sha256: given.sha256 };
-                self.app.attach_source(&at.caller, &at.link.room, given.claim_id, source, None).await?;
+                let attached =
+                    self.app.attach_source(&at.caller, &at.link.room, given.claim_id, source, None).await;
+                attached.map_err(|error| error.renamed("/source", ""))?;
                 spell(&self.see(&at).await?)
             }
             _ => Err(Error::Missing),
@@ -125,7 +128,8 @@ impl Handler {
             max_turns: given.max_turns,
             hold_relayed: given.hold_relayed,
         };
-        let opened = self.app.open_for_agent(&caller, parts.address, input, None).await?;
+        let opened = self.app.open_for_agent(&caller, parts.address, input, None).await;
+        let opened = opened.map_err(|error| error.placed(in_creating))?;
         let invite = opened.invites.first().map(|invite| invite.link.clone()).unwrap_or_default();
         let mut next: String = "Keep your_link for yourself. Send invite_link_for_counterpart to the other side; it works once. "
             .to_owned();
@@ -189,8 +193,8 @@ impl Handler {
             escalation: given.escalation,
         };
         let (msg_id, signature) = (given.client_msg_id, given.signature);
-        let sent =
-            self.app.send_envelope(&at.caller, &at.link.room, envelope, msg_id, signature, None).await?;
+        let sent = self.app.send_envelope(&at.caller, &at.link.room, envelope, msg_id, signature, None).await;
+        let sent = sent.map_err(|error| error.renamed("/msg_id", "/client_msg_id"))?;
         spell(&tools::Accepted { accepted_envelope: SentView::from(sent), room: self.see(&at).await? })
     }
 
@@ -212,10 +216,11 @@ impl Handler {
             Caller::Principal { .. } => {
                 let (nonce, evidence) = (self.app.env().secret(), EvidenceInput::Session {});
                 let matter = Matter::Question(answer);
-                self.app.decide(&at.caller, &at.link.room, matter, nonce, evidence, None).await?
+                self.app.decide(&at.caller, &at.link.room, matter, nonce, evidence, None).await
             }
-            _ => self.app.relay(&at.caller, &at.link.room, answer, None).await?,
+            _ => self.app.relay(&at.caller, &at.link.room, answer, None).await,
         };
+        let outcome = outcome.map_err(|error| error.renamed("/text", "/answer"))?;
         spell(&tools::Answered { outcome, room: self.see(&at).await? })
     }
 
@@ -228,9 +233,10 @@ impl Handler {
     }
 
     /// The second call after a person was led to a question: what was sent stands, and the room is as it is now.
-    async fn resume(&self, link: &str, state: &str, parts: &Request) -> Result<String, Error> {
-        let accepted_envelope = elicit::sent(&self.app, link, state)?;
-        let room = self.see(&self.enter(link, parts).await?).await?;
+    async fn resume(&self, call: Digest, link: &str, state: &str, parts: &Request) -> Result<String, Error> {
+        let at = self.enter(link, parts).await?;
+        let accepted_envelope = elicit::sent(&self.app, call, state).await?;
+        let room = self.see(&at).await?;
         spell(&elicit::Resumed { accepted_envelope, room })
     }
 
@@ -280,9 +286,11 @@ impl ServerHandler for Handler {
         let parts = Request::of(context.extensions.get::<Parts>());
         let arguments = request.arguments.unwrap_or_default();
         let link = arguments.get("link").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let called = match &request.request_state {
-            Some(state) => self.resume(&link, state, &parts).await,
-            None => self.call(&request.name, arguments, &parts).await,
+        let digest = elicit::digest_of(&request.name, &arguments);
+        let called = match (&request.request_state, &digest) {
+            (Some(state), Ok(digest)) => self.resume(*digest, &link, state, &parts).await,
+            // What cannot be spelled is refused where it is read.
+            _ => self.call(&request.name, arguments, &parts).await,
         };
         let result = match called {
             Ok(text) => {
@@ -290,7 +298,8 @@ impl ServerHandler for Handler {
                 if request.request_state.is_none()
                     && elicit::can_lead(&context)
                     && let Some(answer) = &content
-                    && let Some(offer) = elicit::offer(&self.app, &link, answer)
+                    && let Ok(digest) = digest
+                    && let Some(offer) = elicit::offer(&self.app, digest, answer)
                 {
                     return Ok(offer.into());
                 }
@@ -328,6 +337,21 @@ impl Request {
 struct Entered {
     link: Link,
     caller: Caller,
+}
+
+/// Seats as `create_room` names them.
+fn in_creating(place: &str) -> String {
+    let seat = place.strip_prefix("/seats/").and_then(|rest| rest.strip_suffix("/name"));
+    match seat.map(str::parse::<usize>) {
+        Some(Ok(0)) => "/your_principal".to_owned(),
+        Some(Ok(1)) => "/counterpart".to_owned(),
+        Some(Ok(seat)) => format!("/more_counterparts/{}", seat.saturating_sub(2)),
+        _ => match place {
+            "/seats" => "/more_counterparts".to_owned(),
+            "/agent" => "/agent_name".to_owned(),
+            _ => place.to_owned(),
+        },
+    }
 }
 
 /// Reads arguments strictly: unknown members, wrong types and odd numbers are refused with their place.

@@ -1,7 +1,7 @@
 //! Principals' links: whom they go to.
 
 use crate::mcp::Modern;
-use crate::support::{Server, good, refused, secret};
+use crate::support::{Server, folder, good, refused, secret};
 use reqwest::Method;
 use serde_json::{Value, json};
 use server::config::Proxy;
@@ -56,4 +56,22 @@ async fn whoever_takes_an_invite_over_http_is_given_no_link_of_a_person() {
     let person = format!("/api/rooms/{}/principal", opened.room);
     let enrolled = server.post(&person, &server.door(&opened.room, "B"), json!({ "as": "link" })).await;
     assert!(enrolled["secret"].is_string(), "{enrolled}");
+}
+
+/// A link that nobody took is there after a restart, for every process, and works; once used it is gone.
+#[tokio::test]
+async fn a_door_outlives_its_process() {
+    let folder = folder();
+    let opened = Server::on(folder.path(), |_| {}).await.open().await;
+    let server = Server::on(folder.path(), |_| {}).await;
+    let doors = server.app.open_doors().await.unwrap();
+    assert_eq!(doors.len(), 1);
+    assert_eq!((doors[0].room.as_str(), doors[0].name.as_str()), (opened.room.as_str(), "Ana"));
+    let path = format!("/api/rooms/{}/principal", opened.room);
+    let link = secret(&doors[0].link.clone().into());
+    let person = server.post(&path, &link, json!({ "as": "link" })).await;
+    assert!(person["secret"].is_string(), "{person}");
+    assert!(server.app.open_doors().await.unwrap().is_empty());
+    let listed = server.app.journal().find("doors", "", 9).await.unwrap();
+    assert!(listed.is_empty(), "{listed:?}");
 }

@@ -260,3 +260,24 @@ async fn a_refusal_that_time_mends_says_so() {
     assert!(!wrong.headers().contains_key("retry-after"));
     assert_eq!(wrong.json::<Value>().await.unwrap()["retryable"], json!(false));
 }
+
+/// A store that answers and takes nothing is not well: a full disk, a file that became read-only.
+#[tokio::test]
+async fn health_says_that_the_store_takes_no_writes() {
+    let folder = folder();
+    let server = Server::on(folder.path(), |_| {}).await;
+    let raw = rusqlite::Connection::open(folder.path().join("store.sqlite")).unwrap();
+    let full = "CREATE TRIGGER full BEFORE INSERT ON answer BEGIN SELECT RAISE(FAIL, 'disk is full'); END";
+    raw.execute_batch(full).unwrap();
+    let response = server.http.get(server.url("/health")).send().await.unwrap();
+    assert_eq!(response.status(), 503);
+    let health: Value = response.json().await.unwrap();
+    assert_eq!(health["code"], "store_not_writable", "{health}");
+    assert_eq!(
+        (&health["ok"], &health["store"], &health["writable"]),
+        (&json!(false), &json!(true), &json!(false))
+    );
+    raw.execute_batch("DROP TRIGGER full").unwrap();
+    let health = good(server.http.get(server.url("/health")).send().await.unwrap()).await;
+    assert_eq!((&health["ok"], &health["writable"], health.get("code")), (&json!(true), &json!(true), None));
+}

@@ -10,6 +10,7 @@
 mod adapters;
 mod doors;
 mod edge;
+mod errors;
 mod events;
 mod isolation;
 mod mandates;

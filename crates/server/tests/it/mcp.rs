@@ -405,3 +405,39 @@ async fn a_host_that_can_is_led_to_the_answer_page_once() {
     let refused = client.call_tool(forged).await.unwrap().structured_content.unwrap();
     assert_eq!(refused["error"]["code"], "bad_request_state");
 }
+
+/// A state opens the very call it was given for, once.
+#[tokio::test]
+async fn a_request_state_is_of_one_call_and_good_once() {
+    let server = Server::start().await;
+    let room = server.negotiating().await;
+    let link = format!("http://localhost:{}/room/{}#seat=A&t={}", server.at.port(), room.room, room.a);
+    let call = async |message: &str, state: Option<&str>| {
+        let arguments = json!({ "link": link, "message": message, "status": "escalate",
+            "escalation": { "question": "Is 950 fine?" } });
+        let mut params = json!({ "name": "send_envelope", "arguments": arguments, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "by-hand", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "url": {} } } } });
+        if let Some(state) = state {
+            params["requestState"] = state.into();
+        }
+        let request = server
+            .http
+            .post(server.url("/mcp"))
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", "send_envelope")
+            .json(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }));
+        request.send().await.unwrap().json::<Value>().await.unwrap()["result"].clone()
+    };
+    let offered = call("Wait", None).await;
+    assert_eq!(offered["resultType"], "input_required", "{offered}");
+    let state = offered["requestState"].as_str().unwrap();
+    let refused = |result: Value| result["structuredContent"]["error"]["code"].clone();
+    assert_eq!(refused(call("Another message", Some(state)).await), "bad_request_state");
+    let resumed = call("Wait", Some(state)).await;
+    assert_eq!(resumed["structuredContent"]["accepted_envelope"]["question_id"], "q1", "{resumed}");
+    assert_eq!(refused(call("Wait", Some(state)).await), "bad_request_state");
+}

@@ -85,3 +85,51 @@ async fn a_message_id_makes_a_retry_the_same_message() {
         server.send(reqwest::Method::POST, &room.path("/envelopes"), Some(&room.a), Some(body("Else"))).await;
     assert_eq!(refused(other).await.1, "idempotency_conflict");
 }
+
+/// What a request does to its own credential does not keep its repetition from the answer; nothing is done twice.
+#[tokio::test]
+async fn a_retry_with_the_replaced_credential_gets_the_stored_answer() {
+    let server = Server::start().await;
+    let opened = server.open().await;
+    let path = |rest: &str| format!("/api/rooms/{}{rest}", opened.room);
+    // Whether the same request again, and it alone, is answered the same; gives that answer.
+    let twice = async |path: String, secret: String, key: &'static str, body: Value| {
+        let first = good(post(&server, &path, Some(&secret), key, &body).await).await;
+        assert_eq!(good(post(&server, &path, Some(&secret), key, &body).await).await, first, "{path}");
+        for (secret, key) in [(secret.as_str(), "other"), ("nobody", key)] {
+            let (status, code) = refused(post(&server, &path, Some(secret), key, &body).await).await;
+            assert_eq!((status.as_u16(), code.as_str()), (401, "credential_required"), "{path} {key}");
+        }
+        let (status, code) =
+            refused(post(&server, &path, Some(&secret), key, &json!({ "more": 1 })).await).await;
+        assert_eq!((status.as_u16(), code.as_str()), (422, "idempotency_key_reused"), "{path}");
+        first
+    };
+    let joined = twice(path("/seat"), opened.invite.clone(), "k1", json!({})).await;
+    let b = crate::support::secret(&joined["your_link"]);
+    let rotated = twice(path("/seat/rotation"), b, "k2", json!({})).await;
+    let b = crate::support::secret(&rotated["your_link"]);
+    server.get(&path(""), &b).await;
+    let enrolled =
+        twice(path("/principal"), server.door(&opened.room, "B"), "k3", json!({ "as": "link" })).await;
+    server.get(&path("/asks"), enrolled["secret"].as_str().unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_key_on_another_route_is_refused() {
+    let server = Server::start().await;
+    let room = server.negotiating().await;
+    let body = json!({ "envelope": { "message": "Once", "status": "continue" } });
+    good(post(&server, &room.path("/envelopes"), Some(&room.a), "key-1", &body).await).await;
+    for (path, body) in [
+        ("/shares", json!({ "scope": "brief" })),
+        ("/withdrawal", json!({})),
+        ("/envelopes?again=1", body.clone()),
+        ("/seat", json!({})),
+    ] {
+        let (status, code) =
+            refused(post(&server, &room.path(path), Some(&room.a), "key-1", &body).await).await;
+        assert_eq!((status.as_u16(), code.as_str()), (422, "idempotency_key_reused"), "{path}");
+    }
+    assert_eq!(server.get(&room.path(""), &room.a).await["transcript"].as_array().unwrap().len(), 1);
+}

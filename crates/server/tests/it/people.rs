@@ -1,6 +1,6 @@
 //! The owner's way in, agent keys and sign-in mode, the inbox, and answers that carry a passkey.
 
-use crate::support::{Server, card, good, refused, secret};
+use crate::support::{Server, card, folder, good, refused, secret};
 use keys::Algorithm;
 use keys::webauthn::Authenticator;
 use ledger::Effect;
@@ -298,4 +298,82 @@ async fn the_switch_stops_a_room_and_lets_it_go_on() {
     assert_eq!(refused(stopped).await.1, "paused");
     good(server.send(Method::PUT, &room.path("/pause"), Some(ana), Some(pause(false))).await).await;
     server.post(&room.path("/envelopes"), &room.a, body).await;
+}
+
+/// Signing out ends the session itself: no copy of its cookie is good any more, in no process. Other sessions go on.
+#[tokio::test]
+async fn signing_out_ends_every_copy_of_the_cookie() {
+    let folder = folder();
+    let server = Server::on(folder.path(), |_| {}).await;
+    let person = Person::enrol(&server).await;
+    let begun = good(server.send(Method::POST, "/api/session/begin", None, Some(json!({}))).await).await;
+    let challenge = begun["challenge"].as_str().unwrap().parse().unwrap();
+    let mut other = Person { cookie: String::new(), passkey: person.passkey };
+    let assertion = serde_json::to_value(other.passkey.assert(&challenge).unwrap()).unwrap();
+    let body = json!({ "ticket": begun["ticket"], "assertion": assertion });
+    other.cookie = cookie(&server.send(Method::POST, "/api/session", None, Some(body)).await);
+    let me = async |server: &Server, cookie: &str| {
+        let request = server.http.get(server.url("/api/me")).header("cookie", cookie);
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!((me(&server, &person.cookie).await, me(&server, &other.cookie).await), (200, 200));
+    let out = server.http.delete(server.url("/api/session")).header("cookie", &person.cookie);
+    let out = out.send().await.unwrap();
+    assert_eq!(out.status(), 204);
+    assert!(out.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
+    let second = Server::on(folder.path(), |_| {}).await;
+    for server in [&server, &second] {
+        assert_eq!((me(server, &person.cookie).await, me(server, &other.cookie).await), (401, 200));
+    }
+}
+
+/// Whoever enrolled a key answers with it; the credential beside it reads.
+#[tokio::test]
+async fn a_seat_with_a_key_is_not_answered_for_by_its_credential_alone() {
+    let server = Server::start().await;
+    let room = server.negotiating().await;
+    let key = keys::SoftwareSigner::from_seed(Algorithm::Ed25519, &[5; 32]).unwrap();
+    let enrol = json!({ "as": "key", "key": keys::Signer::public(&key) });
+    let enrolled = server.post(&room.path("/principal"), &room.link_a, enrol).await;
+    let ana = enrolled["secret"].as_str().unwrap();
+    let ask = json!({ "envelope": { "message": "Wait", "status": "escalate", "escalation": { "question": "Fine?" } } });
+    server.post(&room.path("/envelopes"), &room.a, ask).await;
+    let answer = json!({ "question_id": "q1", "ruling": "allow", "text": "Yes" });
+    let matter = json!({ "kind": "question", "answer": answer });
+    let prepared = server.post(&room.path("/answers/prepare"), ana, matter.clone()).await;
+    let given =
+        |evidence: Value| json!({ "matter": matter, "nonce": prepared["nonce"], "evidence": evidence });
+    let path = room.path("/answers");
+    let weaker = server.send(Method::POST, &path, Some(ana), Some(given(json!({ "kind": "session" })))).await;
+    assert_eq!(refused(weaker).await.1, "evidence_not_accepted");
+    let statement = canon::canonicalize(prepared["statement"].to_string().as_bytes()).unwrap();
+    let signature = keys::Signer::sign(&key, canon::Digest::of(&statement).as_bytes()).unwrap();
+    let signed = json!({ "kind": "ed25519", "thumbprint": keys::Signer::public(&key).thumbprint().to_string(),
+        "signature": signature });
+    assert_eq!(server.post(&path, ana, given(signed)).await["standing"], "direct");
+}
+
+/// What finds a room is looked for in its state; what is gone is named.
+#[tokio::test]
+async fn missing_pointers_are_found() {
+    let folder = folder();
+    let server = Server::on(folder.path(), |_| {}).await;
+    let person = Person::enrol(&server).await;
+    let (_, secret) = person.agent_key(&server).await;
+    let created = create_room(&server, Some(&secret)).await;
+    let room = created["structuredContent"]["room_id"].as_str().unwrap();
+    let missing = async || {
+        let runtime = store::Runtime::new(server.app.journal().clone(), std::sync::Arc::new(env::System));
+        let mut all = store::missing_pointers::<pxp::Room>(&runtime).await.unwrap();
+        all.extend(store::missing_pointers::<approvals::Organization>(&runtime).await.unwrap());
+        all.into_iter().map(|problem| problem.place).collect::<Vec<_>>()
+    };
+    assert!(missing().await.is_empty());
+    let raw = rusqlite::Connection::open(folder.path().join("store.sqlite")).unwrap();
+    assert_eq!(raw.execute("DELETE FROM pointer WHERE key LIKE 'rooms/%'", []).unwrap(), 1);
+    assert_eq!(raw.execute("DELETE FROM pointer WHERE key = 'orgs'", []).unwrap(), 1);
+    let found = missing().await;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains(&format!("of room/{room} is missing")), "{found:?}");
+    assert!(found[1].contains("orgs home of org/home is missing"), "{found:?}");
 }

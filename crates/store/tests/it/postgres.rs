@@ -21,6 +21,11 @@ async fn database() -> String {
     pg::Postgres::shared().expect("a PostgreSQL server").database().await.expect("a database")
 }
 
+/// A journal in a database of its own.
+pub async fn fresh() -> Postgres {
+    open(&database().await, DIRECT).await
+}
+
 async fn open(url: &str, options: Options) -> Postgres {
     Postgres::open(url, ServerKey::from_bytes(KEY), options).await.expect("the journal opens")
 }

@@ -1,5 +1,6 @@
 //! What only SQLite has to show: settings, several processes on one file, sealing at rest, backups, released files.
 
+use ledger::note::{KeyType, Pins, VerifierKey};
 use ledger::{Head, Payload};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -35,7 +36,12 @@ async fn problems(journal: &dyn Journal) -> Vec<&'static str> {
     let rule = |_: &ledger::StreamId, entry: &ledger::Entry, at: Head| {
         if entry.hash == link(at.hash, &entry.bytes) { Ok(()) } else { Err("rule") }
     };
-    let mut codes: Vec<_> = fsck(journal, rule).await.unwrap().problems.iter().map(|it| it.code).collect();
+    let signer = keys::SoftwareSigner::from_seed(keys::Algorithm::Ed25519, &[3; 32]).unwrap();
+    let keys::PublicKey::Ed25519(public) = keys::Signer::public(&signer) else { unreachable!() };
+    let key = VerifierKey::new("log.example".parse().unwrap(), KeyType::Log, public);
+    let log = Pins::new(vec![key], vec![], 0).unwrap();
+    let mut codes: Vec<_> =
+        fsck(journal, Some(&log), rule).await.unwrap().problems.iter().map(|it| it.code).collect();
     codes.dedup();
     codes
 }
@@ -141,6 +147,9 @@ async fn fsck_names_what_was_changed_behind_its_back() {
     check("UPDATE entry SET digest = zeroblob(32) WHERE seq = 4", &["payload"]).await;
     check("UPDATE entry SET sealed = zeroblob(100) WHERE seq = 4", &["payload"]).await;
     check("UPDATE tile SET hashes = zeroblob(128)", &["tile"]).await;
+    check("DELETE FROM published", &["checkpoint"]).await;
+    check("UPDATE published SET note = replace(note, 'log.example', 'log.other')", &["checkpoint"]).await;
+    check("UPDATE published SET note = 'x'", &["checkpoint"]).await;
     check("UPDATE published SET root = zeroblob(32)", &["root"]).await;
     check("INSERT INTO stream VALUES (9, 'tally/none', NULL); UPDATE pointer SET stream = 9", &["pointer"])
         .await;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use canon::Digest;
-use env::Timestamp;
+use env::{Source, Timestamp};
 use keys::{Algorithm, Signer, SoftwareSigner};
 use ledger::note::{Checkpoint, KeyName, KeyType, Note, Pins, VerifierKey};
 use ledger::witness::{Request, judge};
@@ -101,8 +101,11 @@ impl Drop for Running {
 
 impl Running {
     fn start(world: &World, witnesses: &[&Arc<Fake>]) -> Self {
-        let journal: Arc<dyn Journal> = Arc::new(world.memory.clone());
-        let log = Log::new(journal.clone(), world.clock.clone(), Arc::new(signer(3)), origin())
+        Self::over(Arc::new(world.memory.clone()), world.clock.clone(), witnesses)
+    }
+
+    fn over(journal: Arc<dyn Journal>, clock: Arc<dyn Source>, witnesses: &[&Arc<Fake>]) -> Self {
+        let log = Log::new(journal.clone(), clock, Arc::new(signer(3)), origin())
             .with_witnesses(witnesses.iter().map(|fake| fake.witness()).collect());
         let task = tokio::spawn({
             let log = log.clone();
@@ -139,9 +142,20 @@ fn cosigned(note: &str, by: &[&Arc<Fake>]) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_are_added_when_they_come_and_nothing_waits() {
+    let world = World::new(1);
+    lines_are_added(Arc::new(world.memory.clone()), world.clock.clone()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_are_added_on_postgresql() {
+    let journal = crate::postgres::fresh().await;
+    lines_are_added(Arc::new(journal), Arc::new(env::System)).await;
+}
+
+async fn lines_are_added(journal: Arc<dyn Journal>, clock: Arc<dyn Source>) {
     let (one, two) = (Fake::new("one.example", 5, ALWAYS), Fake::new("two.example", 6, ALWAYS));
     let silent = Fake::new("silent.example", 7, 0);
-    let running = Running::start(&World::new(1), &[&one, &two, &silent]);
+    let running = Running::over(journal, clock, &[&one, &two, &silent]);
     for (count, size) in [(3, 3), (1, 4), (300, 304)] {
         running.grow("a", count).await;
         let published =

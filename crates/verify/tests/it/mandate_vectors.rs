@@ -6,6 +6,8 @@ use crate::stories::{first, small};
 use crate::twins::trust_text;
 use crate::vectors::{Case, check, write};
 use canon::Digest;
+use mandate::job::Job;
+use mandate::mip004;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -188,5 +190,113 @@ fn cases() -> Vec<Case> {
         Some("duplicate_key"),
         "two readers could read it differently",
     );
+    let job = job(&file("small receipt one"));
+    add("job.json", text(&job), false, None, "a Masumi job: an authorization was sold");
+    for (name, code, why, edit) in job_edits() {
+        let mut bent = job.clone();
+        edit(&mut bent);
+        assert_ne!(bent, job, "{name}");
+        add(name, text(&bent), false, Some(code), why);
+    }
     cases
+}
+
+/// A job whose result is the decision that a receipt is of, as it stands in the log.
+pub fn job(proof: &Value) -> Value {
+    let claim = &proof["receipt"];
+    let hash = &claim["receipt"]["action"]["hash"];
+    let entries = proof["entries"].as_array().unwrap();
+    let judged = |entry: &&Value| {
+        entry["type"] == "AuthorityEvaluated" && entry["payload"]["evaluation"]["action_hash"] == *hash
+    };
+    let judged = &entries.iter().rev().find(judged).unwrap()["payload"];
+    let evaluation = &judged["evaluation"];
+    let result = json!({
+        "authorization": claim["authorization"], "brief": null, "checks": evaluation["checks"],
+        "decision": evaluation["outcome"], "decision_hash": judged["decision_hash"], "escalation": null,
+        "evaluation": evaluation, "interpreted_action": null, "reason": evaluation["reason"],
+        "receipt": { "receipt": claim["receipt"], "receipt_hash": claim["receipt_hash"], "receipt_id": "R-9-M-001" },
+        "summary": "ALLOW under M-001@3: \"quoted\", \u{1f980} and a line\nend.", "verification": null,
+    });
+    let input = json!({ "mandate_id": "M-001", "request_text": "pay \u{e9} \"it\"" });
+    let buyer = "aabbccddeeff00112233".parse().unwrap();
+    let input = canon::Raw::from_slice(input.to_string().as_bytes()).unwrap();
+    let job = Job::of("5e1f".parse().unwrap(), buyer, input, canonical(&result)).unwrap();
+    serde_json::from_slice(&canon::to_vec(&job).unwrap()).unwrap()
+}
+
+/// Another result under hashes of its own.
+pub fn rehashed(job: &mut Value, result: String) {
+    let buyer = job["identifier_from_purchaser"].as_str().unwrap().to_owned();
+    job["result_hash"] = json!(mip004::result_hash(&buyer, &result).unwrap().to_string());
+    job["result_hash_raw"] = json!(mip004::raw_result_hash(&buyer, &result).to_string());
+    job["result"] = json!(result);
+}
+
+type Edit = fn(&mut Value);
+
+/// What may be wrong with a job.
+pub fn job_edits() -> Vec<(&'static str, &'static str, &'static str, Edit)> {
+    fn told(job: &mut Value, edit: impl Fn(&mut Value)) {
+        let mut result: Value = serde_json::from_str(job["result"].as_str().unwrap()).unwrap();
+        edit(&mut result);
+        rehashed(job, canonical(&result));
+    }
+    vec![
+        ("job-input.json", "bad_input_hash", "another input", |job| {
+            job["input_data"]["mandate_id"] = json!("M-002")
+        }),
+        ("job-buyer.json", "bad_input_hash", "another purchaser", |job| {
+            job["identifier_from_purchaser"] = json!("00112233445566778899");
+        }),
+        ("job-result.json", "bad_result_hash", "a word of the result", |job| {
+            let text = job["result"].as_str().unwrap().replacen("ALLOW", "DENY", 1);
+            job["result"] = json!(text);
+        }),
+        ("job-raw-hash.json", "bad_result_hash", "the hash of the other form", |job| {
+            job["result_hash_raw"] = job["result_hash"].clone();
+        }),
+        ("job-spaced.json", "bad_result", "hashed anew: a result that is not canonical", |job| {
+            let text = job["result"].as_str().unwrap().replacen(':', ": ", 1);
+            rehashed(job, text);
+        }),
+        ("job-text.json", "bad_result", "hashed anew: a result that is no decision", |job| {
+            rehashed(job, "Resume generated".to_owned());
+        }),
+        ("job-decision.json", "bad_result", "hashed anew: not the decision of its evaluation", |job| {
+            told(job, |result| result["decision"] = json!("DENY"));
+        }),
+        (
+            "job-outcome.json",
+            "bad_decision_hash",
+            "hashed anew: another evaluation than the one decided",
+            |job| {
+                told(job, |result| {
+                    result["decision"] = json!("ESCALATE");
+                    result["evaluation"]["outcome"] = json!("ESCALATE");
+                });
+            },
+        ),
+        ("job-receipt-hash.json", "bad_receipt_hash", "hashed anew: a receipt that was changed", |job| {
+            told(job, |result| result["receipt"]["receipt"]["principal"] = json!("Other Corp"));
+        }),
+        ("job-receipt.json", "bad_receipt", "hashed anew: the receipt of another action", |job| {
+            told(job, |result| {
+                result["receipt"]["receipt"]["action"]["hash"] = Value::Null;
+                let hash = Digest::of(canonical(&result["receipt"]["receipt"]).as_bytes());
+                result["receipt"]["receipt_hash"] = json!(hash.to_string());
+            });
+        }),
+        (
+            "job-unauthorized.json",
+            "bad_authorization",
+            "hashed anew: allowed and signed, but no authorization",
+            |job| {
+                told(job, |result| result["authorization"] = Value::Null);
+            },
+        ),
+        ("job-signature.json", "bad_authorization", "hashed anew: the engine did not sign", |job| {
+            told(job, |result| result["authorization"]["signature_hex"] = json!("11".repeat(64)));
+        }),
+    ]
 }

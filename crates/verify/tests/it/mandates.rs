@@ -1,6 +1,7 @@
 //! Proofs of mandates: what they are, what is refused and why, and that both verifiers say so.
 
 use crate::fixture::verifier;
+use crate::mandate_vectors::{job, rehashed};
 use crate::mutate::{canonical, change};
 use crate::stories::{Story, first, header, small, stories};
 use crate::support::verdict;
@@ -481,4 +482,45 @@ pub fn reseal(file: &mut Value) {
     let header = header(&sealed);
     file["export"]["head"] = serde_json::to_value(header.head).unwrap();
     file["export"]["log"] = serde_json::to_value(header.log).unwrap();
+}
+
+/// Masumi jobs, changed as they are and with every hash made anew: both verifiers give one verdict and one code.
+#[test]
+fn two_verifiers_agree_on_mutated_jobs() {
+    let mut dice = Dice::new(SEED);
+    let proofs = small().proofs();
+    let good = job(&proofs.iter().find(|(name, _)| name == "small receipt one").unwrap().1);
+    let mut cases = vec![Case {
+        name: "a job".to_owned(),
+        file: good.to_string().into_bytes(),
+        trust: Some(trust_text()),
+    }];
+    for round in 0..400 {
+        let mut bent = good.clone();
+        let mut what = String::new();
+        while bent == good {
+            if round % 2 == 0 {
+                what = change(&mut bent, &mut dice);
+                continue;
+            }
+            let mut result: Value = serde_json::from_str(bent["result"].as_str().unwrap()).unwrap();
+            what = change(&mut result, &mut dice);
+            let hash = Digest::of(canonical(&result["receipt"]["receipt"]).as_bytes());
+            if dice.below(2) == 0 && result["receipt"].is_object() {
+                result["receipt"]["receipt_hash"] = json!(hash.to_string());
+            }
+            rehashed(&mut bent, canonical(&result));
+        }
+        let name = format!("seed {SEED}, round {round}: {what}");
+        cases.push(Case { name, file: bent.to_string().into_bytes(), trust: None });
+    }
+    let verdicts = agree(&cases);
+    assert_eq!(verdicts[0], Verdict::Valid);
+    // What is changed and not hashed anew is found; a result hashed anew may still be one that fits.
+    for (case, verdict) in cases[1..].iter().zip(&verdicts[1..]).step_by(2) {
+        // Which payment it is of, only the chain says.
+        let of_another = case.name.contains("blockchain_identifier");
+        assert!(*verdict != Verdict::Valid || of_another, "{}", case.name);
+    }
+    assert!(count(&verdicts, Verdict::Refused) > 300);
 }

@@ -121,7 +121,7 @@ fn key(headers: &HeaderMap, who: &Who, body: &[u8]) -> Result<Option<Once>, Refu
     if values.next().is_some() || !(1..=200).contains(&key.len()) || !key.bytes().all(allowed) {
         return Err(bad());
     }
-    Ok(Some(Once { scope: who.name(), key: key.to_owned(), request: Digest::of(body) }))
+    Ok(Some(Once::new(who.name(), key.to_owned(), Digest::of(body))))
 }
 
 /// An answer as it is kept.

@@ -7,7 +7,7 @@ use ::http::{HeaderValue, header};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use mandate::brief;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The agent card.
 #[utoipa::path(get, path = "/.well-known/agent.json", tag = "authority", operation_id = "agent_card", responses((status = 200)))]
@@ -20,7 +20,7 @@ pub(crate) async fn agent(State(app): State<App>) -> Result<Response, Refused> {
         None => format!("{} {}", brief::amount(tariff.amount.get(), 6), tariff.asset.symbol),
         Some(_) => format!("{} {}", tariff.amount, tariff.asset.symbol),
     };
-    answer(&json!({
+    let mut card = json!({
         "name": "Human Authority Endpoint",
         "description": "Agents propose, a mandate decides, and what exceeds it waits for a person who alone can sign.",
         "url": link("/"),
@@ -46,7 +46,27 @@ pub(crate) async fn agent(State(app): State<App>) -> Result<Response, Refused> {
         },
         "outcomes": ["ALLOW", "ESCALATE", "DENY"],
         "schemas": ["action-ir/v0.1", "mandate/v0.1", "escalation-price/v0.1", "bond/v0.1", "brief/v0.1", "receipt/v0.1"],
-    }))
+    });
+    if let Some(selling) = &setup.masumi
+        && let Some(pricing) = card.get_mut("pricing").and_then(Value::as_object_mut)
+    {
+        let fee = json!({
+            "amount": selling.price.amount,
+            "asset": selling.price.unit,
+            "per": "job",
+            "listing": selling.agent_identifier,
+            "marketplace": "Masumi",
+            "standard": "MIP-003",
+            "endpoints": {
+                "availability": endpoint("GET", "/availability"),
+                "input_schema": endpoint("GET", "/input_schema"),
+                "start_job": endpoint("POST", "/start_job"),
+                "status": endpoint("GET", "/status?job_id={job_id}"),
+            },
+        });
+        pricing.insert("masumi_fee".to_owned(), fee);
+    }
+    answer(&card)
 }
 
 fn network(app: &App) -> &'static str {
@@ -59,14 +79,22 @@ fn network(app: &App) -> &'static str {
 #[utoipa::path(get, path = "/llms.txt", tag = "authority", operation_id = "llms", responses((status = 200, body = String, content_type = "text/plain")))]
 pub(crate) async fn llms(State(app): State<App>) -> Result<Response, Refused> {
     app.mandates()?;
-    Ok(plain(SUMMARY))
+    Ok(summary())
 }
 
 /// The whole protocol for language models.
 #[utoipa::path(get, path = "/llms-full.txt", tag = "authority", operation_id = "llms_full", responses((status = 200, body = String, content_type = "text/plain")))]
 pub(crate) async fn llms_full(State(app): State<App>) -> Result<Response, Refused> {
     app.mandates()?;
-    Ok(plain(PROTOCOL))
+    Ok(protocol())
+}
+
+pub(in crate::mandates) fn summary() -> Response {
+    plain(SUMMARY)
+}
+
+pub(in crate::mandates) fn protocol() -> Response {
+    plain(PROTOCOL)
 }
 
 fn plain(text: &'static str) -> Response {
@@ -88,14 +116,25 @@ person, and only that person's signature moves the money.
 - POST /v1/authority/check: a signed action, judged; 402 with the price where a person must be asked
 - GET /v1/authority/{role}?mandate_id=: what it costs to ask this person, and how much attention is left today
 - GET /v1/metrics?mandate_id=: figures from the log
-- GET /v1/receipts/{id}, GET /v1/runs/{id}/log, GET /v1/runs/{id}/events
+- GET /v1/approvals/{id}, POST /v1/approvals/{id}/approve, POST /v1/approvals/{id}/decline: the approver's, by their own key
+- GET /v1/receipts/{id}, GET /v1/runs/{id}/log, GET /v1/runs/{id}/events: for the parties, and with the pass in events_url
+- GET /v1/receipts/{id}/proof: a receipt with its whole log, which anyone can verify offline
+
+## Masumi (MIP-003)
+- GET /availability, GET /input_schema, POST /start_job, GET /status?job_id=: a judgement as a paid job
+- GET /v1/jobs/{id}/proof: what was asked and delivered, under its MIP-004 hashes
+- GET /demo: a recorded job
 
 ## Live
 - POST /v1/authority/check with \"execute\": false costs nothing and moves nothing
+- [A recorded run, replayed](/live?mode=replay)
+- /api/fixture: recorded answers of every endpoint, with no key and no chain
 ";
 
 const PROTOCOL: &str = concat!(
     include_str!("../../../../../docs/authority-api.md"),
     "\n",
-    include_str!("../../../../../docs/mandates.md")
+    include_str!("../../../../../docs/mandates.md"),
+    "\n",
+    include_str!("../../../../../docs/masumi.md")
 );

@@ -5,11 +5,15 @@ mod approvals;
 mod check;
 mod discovery;
 mod mandates;
+mod masumi;
 mod proofs;
 mod quotes;
 mod runs;
 mod waits;
 
+pub(super) use discovery::{protocol, summary};
+
+use super::fixture;
 use super::refused::Refused;
 use super::who::Who;
 use crate::App;
@@ -18,6 +22,7 @@ use ::http::{HeaderMap, HeaderValue, header};
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Response};
+use axum::routing::any;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa_axum::router::OpenApiRouter;
@@ -52,13 +57,21 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(runs::share))
         .routes(routes!(runs::log))
         .routes(routes!(runs::events))
+        .routes(routes!(masumi::availability))
+        .routes(routes!(masumi::input_schema))
+        .routes(routes!(masumi::start_job))
+        .routes(routes!(masumi::status))
+        .routes(routes!(masumi::proof))
+        .routes(routes!(fixture::demo))
+        .routes(routes!(fixture::index))
+        .route("/api/fixture/{*path}", any(fixture::serve))
         .routes(routes!(discovery::agent))
         .routes(routes!(discovery::llms))
         .routes(routes!(discovery::llms_full))
 }
 
 /// The longest body (spec 1.7).
-const BODY: usize = 64 * 1024;
+pub(super) const BODY: usize = 64 * 1024;
 
 /// Who reads: a request without a body.
 pub(crate) struct Reads(pub Who);
@@ -110,7 +123,7 @@ impl Writes {
 }
 
 /// A JSON answer, written as the protocol writes JSON.
-pub(crate) fn answer<T: Serialize>(value: &T) -> Result<Response, Refused> {
+pub(in crate::mandates) fn answer<T: Serialize>(value: &T) -> Result<Response, Refused> {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),

@@ -73,6 +73,8 @@ async fn the_table_of_callers_and_routes() {
         (Method::GET, "/.well-known/agent.json".into(), None, ALL.to_vec()),
         (Method::GET, "/llms.txt".into(), None, ALL.to_vec()),
         (Method::GET, "/llms-full.txt".into(), None, ALL.to_vec()),
+        (Method::GET, "/availability".into(), None, ALL.to_vec()),
+        (Method::GET, "/input_schema".into(), None, ALL.to_vec()),
         (Method::POST, "/v1/authority/check".into(), Some(&check), [&agents[..], &[By::Masumi]].concat()),
         (Method::GET, "/v1/mandates/M-001".into(), None, parties.to_vec()),
         (Method::GET, "/v1/runs?mandate_id=M-001".into(), None, parties.to_vec()),

@@ -548,6 +548,7 @@ pub fn setup_with(rail: Arc<dyn Rail>, verifier: Arc<dyn Verifier>, tariff: Tari
         principals: Vec::new(),
         model: None,
         reading: env::Duration::from_millis(0),
+        masumi: None,
     }
 }
 

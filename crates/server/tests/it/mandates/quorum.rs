@@ -163,7 +163,7 @@ async fn two_of_three_carry_a_report() {
     use Says::{Again, Ago, Key, Lies, Name, Never, Number, Truth, Unavailable};
     let house = House::open().await;
     let none = (503, "VERIFICATION_UNAVAILABLE");
-    let rows: Vec<(&str, [Says; 3], (u16, &str), usize, usize)> = vec![
+    let rows = [
         ("all", [Truth, Truth, Truth], (200, "ALLOW"), 3, 0),
         ("stopped", [Truth, Unavailable, Truth], (200, "ALLOW"), 2, 0),
         ("silent", [Never, Truth, Truth], (200, "ALLOW"), 2, 0),
