@@ -292,6 +292,24 @@ try {
     const second = spawnSync(NODE, [js, name, '--trust', 'trust.json'], { cwd: OUT, encoding: 'utf8' });
     check(`${name} verifies offline, twice`, ours.status === 0 && second.status === 0, ours.stdout + second.stdout);
   }
+  const bent = {
+    'a statement that is not signed': (file) => { file.evidence.statements[0].signature = '11'.repeat(64); },
+    'one verifier twice': (file) => { file.evidence.statements[1] = file.evidence.statements[0]; },
+    'another rate': (file) => { file.evidence.report.quote.rate = '0.2'; },
+    'no statement': (file) => { delete file.evidence.statements; },
+    'a statement of another hour': (file) => { file.evidence.block_time_ms += 3_600_000; },
+    'a surplus member': (file) => { file.note = 'x'; },
+  };
+  for (const [what, edit] of Object.entries(bent)) {
+    const changed = structuredClone(good.body);
+    edit(changed);
+    file('bent.json', JSON.stringify(changed));
+    const said = [[COUNTERSIGN, 'verify', 'bent.json', '--json'], [NODE, js, 'bent.json']].map(([program, ...args]) => {
+      const { verdict, code } = JSON.parse(spawnSync(program, args, { cwd: OUT, encoding: 'utf8' }).stdout);
+      return `${verdict} ${code}`;
+    });
+    check(`both verifiers refuse ${what}: ${said[0]}`, said[0] === said[1] && said[0].startsWith('refused'), said);
+  }
   file('strict.json', JSON.stringify({ servers: [proof.export.key], verifiers: verifiers.map(({ key }) => key), verifiers_required: 3 }));
   const strict = spawnSync(COUNTERSIGN, ['verify', 'log.json', '--trust', 'strict.json'], { cwd: OUT, encoding: 'utf8' });
   check('whoever demands all three is told that they are not there', strict.status === 1 && `${strict.stdout}${strict.stderr}`.includes('verifiers_missing'), strict.stdout);
