@@ -10,6 +10,7 @@ use keys::{PublicKey, Signer, SoftwareSigner};
 use mandate::brief::amount;
 use mandate::text::{AssetName, KeyHash, PolicyId, PositiveUnits, TxHash};
 use mandate::{Address, Credential, Hashed, Mandate, Vault};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -119,7 +120,10 @@ pub async fn run(arguments: &Principal) -> Result<(), Failure> {
     let own = config.mandates.as_ref();
     let own = own.ok_or_else(|| Failure::unusable("the configuration has no section [mandates]"))?;
     let source: Arc<dyn Source> = Arc::new(env::System);
-    std::fs::create_dir_all(&config.data)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&config.data)
         .map_err(|error| Failure::unusable(format!("{}: {error}", config.data.display())))?;
     let treasury = crate::mandates::treasury(own, &config, &source)?;
     if let Act::Fund { address, lovelace, asset, amount, times } = &arguments.act {
@@ -210,8 +214,8 @@ impl Signing {
         let asset = (vault.asset_policy, vault.asset_name.clone());
         let next = Anchor::of(&mandate, asset).map_err(failed)?;
         if hands_over == (anchor.principal == next.principal) {
-            let text = if hands_over { "names the same principal: update it" } else { "hand it over" };
-            return Err(Failure::refused(format!("{}: its principal's key: {text}", mandate.id)));
+            let text = if hands_over { "the same principal: use update" } else { "another principal: use handover" };
+            return Err(Failure::refused(format!("{} names {text}", mandate.id)));
         }
         if next.version <= anchor.version {
             return Err(Failure::refused(format!("the version must be above {}", anchor.version)));

@@ -97,7 +97,7 @@ fn from_an_anchor_to_a_revocation() {
         it["principal"]["cardano_key_hash"] = json!(heir);
         it["version"] = json!(5);
     });
-    refused(at, &["update", "vault.json", "m5.json", "--key", "owner.jwk"], "hand it over");
+    refused(at, &["update", "vault.json", "m5.json", "--key", "owner.jwk"], "use handover");
     act(at, &["handover", "vault.json", "m5.json", "--key", "owner.jwk", "--out", "half.tx"]);
     act(at, &["submit", "half.tx", "--key", "heir.jwk"]);
     refused(at, &["revoke", "vault.json", "--key", "owner.jwk"], "is no key that signs this");
