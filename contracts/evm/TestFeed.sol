@@ -8,9 +8,9 @@ contract TestFeed {
     int256 private answer;
     uint256 private updatedAt;
 
-    function set(int256 price, uint256 at) external {
+    function set(uint256 price, uint256 at) external {
         round += 1;
-        answer = price;
+        answer = int256(price);
         updatedAt = at;
     }
 

@@ -1,8 +1,8 @@
 //! A price feed with the interface AggregatorV3.
 
+use crate::Error;
 use crate::node::{Block, Node};
 use crate::word::{Address, call_data, small, words};
-use crate::Error;
 use std::fmt;
 
 pub struct Feed {

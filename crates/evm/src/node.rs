@@ -73,7 +73,8 @@ impl Node {
         if receipt.is_null() {
             return Ok(None);
         }
-        let status = receipt.get("status").ok_or_else(|| Error::Malformed("a receipt without status".to_owned()))?;
+        let status =
+            receipt.get("status").ok_or_else(|| Error::Malformed("a receipt without status".to_owned()))?;
         Ok(Some(Receipt { done: number(status)? == 1 }))
     }
 
@@ -83,7 +84,11 @@ impl Node {
         request.timeout = Some(TIMEOUT);
         request.headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
         let answer = self.client.send(request).await.map_err(|error| {
-            if error.is_ambiguous() { Error::Unknown(error.to_string()) } else { Error::Unavailable(error.to_string()) }
+            if error.is_ambiguous() {
+                Error::Unknown(error.to_string())
+            } else {
+                Error::Unavailable(error.to_string())
+            }
         })?;
         // Some nodes say no with a status as well as in words.
         let value = canon::parse(&answer.body);

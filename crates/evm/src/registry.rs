@@ -1,10 +1,10 @@
 //! The contract `ReportRegistry` (contracts/evm): reports by the trigger they were asked under, each written once, by its
 //! owner alone.
 
+use crate::Error;
 use crate::node::{Block, Node};
 use crate::wallet::{Call, Wallet};
 use crate::word::{Address, TxHash, Word, call_data, small, words};
-use crate::Error;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -58,7 +58,15 @@ impl Registry {
     /// `depth` of at least 1.
     pub fn new(node: Node, wallet: Wallet, chain_id: u64, contract: Address, depth: u64) -> Self {
         let depth = depth.max(1);
-        Self { node, wallet, chain_id, contract, depth, sent: Mutex::default(), turn: tokio::sync::Mutex::default() }
+        Self {
+            node,
+            wallet,
+            chain_id,
+            contract,
+            depth,
+            sent: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Records the entry, or finds it recorded, and answers once it is deep enough. May be dropped and called again at any
@@ -174,7 +182,9 @@ impl Registry {
 /// Whether a node says that it has the very transaction.
 fn is_known(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    ["already known", "known transaction", "already imported", "already exists"].iter().any(|word| message.contains(word))
+    ["already known", "known transaction", "already imported", "already exists"]
+        .iter()
+        .any(|word| message.contains(word))
 }
 
 impl fmt::Debug for Registry {

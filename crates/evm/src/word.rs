@@ -51,7 +51,8 @@ impl FromStr for Address {
         let digits = text.strip_prefix("0x").ok_or_else(bad)?;
         let mut bytes = [0; 20];
         hex::decode_to_slice(digits, &mut bytes).map_err(|_| bad())?;
-        let mixed = digits.bytes().any(|b| b.is_ascii_uppercase()) && digits.bytes().any(|b| b.is_ascii_lowercase());
+        let mixed =
+            digits.bytes().any(|b| b.is_ascii_uppercase()) && digits.bytes().any(|b| b.is_ascii_lowercase());
         if mixed && checksummed(&bytes) != digits {
             return Err(Error::Settings(format!("{text:?}: the address's checksum is wrong")));
         }

@@ -217,7 +217,8 @@ impl Pair {
 impl FromStr for Pair {
     type Err = TextError;
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let name = |name: &str| (2..=10).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_uppercase());
+        let name =
+            |name: &str| (2..=10).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_uppercase());
         match text.split_once('/') {
             Some((base, other)) if name(base) && name(other) && base != other => Ok(Self(text.into())),
             _ => Err(TextError("two currencies, as BRL/USD")),
@@ -234,7 +235,8 @@ impl fmt::Display for Pair {
 impl FromStr for Rate {
     type Err = TextError;
     fn from_str(text: &str) -> Result<Self, TextError> {
-        const EXPECTED: TextError = TextError("a rate above zero of at most 12 digits, without zeros that say nothing");
+        const EXPECTED: TextError =
+            TextError("a rate above zero of at most 12 digits, without zeros that say nothing");
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
         let plain = whole == "0" || !(whole.is_empty() || whole.starts_with('0'));
@@ -317,13 +319,17 @@ mod tests {
 
     #[test]
     fn one_spelling_each() {
-        for (text, good) in [("0.1834", true), ("5", true), ("123456789.012", true), ("1234567890.123", false)] {
+        for (text, good) in
+            [("0.1834", true), ("5", true), ("123456789.012", true), ("1234567890.123", false)]
+        {
             assert_eq!(text.parse::<Rate>().is_ok(), good, "{text}");
         }
         for bad in ["", "0", "0.0", "01", ".5", "5.", "0.50", "-1", "1e3", "1,5", "0.1.2", "+1"] {
             assert!(bad.parse::<Rate>().is_err(), "{bad}");
         }
-        for (text, good) in [("BRL/USD", true), ("BRL", false), ("brl/usd", false), ("USD/USD", false), ("A/B/C", false)] {
+        for (text, good) in
+            [("BRL/USD", true), ("BRL", false), ("brl/usd", false), ("USD/USD", false), ("A/B/C", false)]
+        {
             assert_eq!(text.parse::<Pair>().is_ok(), good, "{text}");
         }
     }

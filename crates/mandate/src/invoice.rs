@@ -45,7 +45,8 @@ impl Invoice {
         let said = |text: &Option<Text<1, 64>>, expected: &str| {
             text.as_ref().is_some_and(|text| text.as_str() == expected)
         };
-        let amount = self.amount_due.and_then(|cents| cents.get().checked_mul(UNITS_IN_A_CENT)).map(Units::new);
+        let amount =
+            self.amount_due.and_then(|cents| cents.get().checked_mul(UNITS_IN_A_CENT)).map(Units::new);
         let currency = self.currency.as_ref().map(Text::as_str);
         let recipient = self.payout_address.as_ref().map(Text::as_str);
         let exists = self.id.as_ref() == Some(&reference.invoice_id);

@@ -185,9 +185,7 @@ impl Replay {
             Fact::AuthorityEvaluationStarted {} => Ok(()),
             Fact::AuthorityEvaluated(data) => self.evaluated(event, data, now),
             Fact::CREVerificationStarted { invoice_id } => self.verifying(event, invoice_id),
-            Fact::CREVerificationCompleted(completed) => {
-                hold(completed.evidence.is_sound(), "bad_statement")
-            }
+            Fact::CREVerificationCompleted(completed) => hold(completed.evidence.is_sound(), "bad_statement"),
             Fact::ActionDenied { layer, reason } => self.denied(event, *layer, *reason),
             Fact::BondRequired { approval_id, price } => self.priced(event, approval_id, price, now),
             Fact::BondLocked(locked) => self.locked(locked),

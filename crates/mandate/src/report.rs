@@ -131,9 +131,9 @@ impl Evidence {
                 && (said.report_hash != self.report_hash || !numbers.contains(&said.invoice_number))
         });
         let recorded = self.block_time_ms;
-        let close = all().map(|signed| signed.statement.observed_at_ms).all(|read| {
-            recorded.since(read) <= OLDEST_MS && read.since(recorded) <= AHEAD_MS
-        });
+        let close = all()
+            .map(|signed| signed.statement.observed_at_ms)
+            .all(|read| recorded.since(read) <= OLDEST_MS && read.since(recorded) <= AHEAD_MS);
         let backed = !self.statements.is_empty() || self.dissent.is_empty();
         let one = numbers.len() <= 1 && apart(keys.len()) && apart(names.len());
         backed && one && about && other && close && all().all(SignedStatement::holds)

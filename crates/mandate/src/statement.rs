@@ -116,13 +116,18 @@ impl Panel {
     /// Refuses names or keys that occur twice, and a number that two camps could reach.
     pub fn new(seats: Vec<Seat>, required: usize) -> Result<Self, Refusal> {
         let twice = |at: usize, seat: &Seat| {
-            seats.iter().skip(at.saturating_add(1)).any(|other| other.name == seat.name || other.key == seat.key)
+            seats
+                .iter()
+                .skip(at.saturating_add(1))
+                .any(|other| other.name == seat.name || other.key == seat.key)
         };
         if seats.iter().enumerate().any(|(at, seat)| twice(at, seat)) {
             return Err(Refusal::Panel("a verifier's name or key occurs twice"));
         }
         if required > seats.len() || required.saturating_mul(2) <= seats.len() {
-            return Err(Refusal::Panel("the quorum must be more than half of the verifiers, and at most all"));
+            return Err(Refusal::Panel(
+                "the quorum must be more than half of the verifiers, and at most all",
+            ));
         }
         if seats.iter().any(|seat| seat.key.key().is_err()) {
             return Err(Refusal::Panel("not an ed25519 key"));
@@ -199,9 +204,9 @@ impl Panel {
             let (one, other) = (&one.signed.statement, &other.signed.statement);
             one.report_hash == other.report_hash && one.invoice_number == other.invoice_number
         };
-        let first = answers.iter().find(|one| {
-            answers.iter().filter(|other| alike(one, other)).count() >= self.required
-        })?;
+        let first = answers
+            .iter()
+            .find(|one| answers.iter().filter(|other| alike(one, other)).count() >= self.required)?;
         Some(answers.iter().cloned().partition(|other| alike(first, other)))
     }
 }

@@ -116,7 +116,8 @@ impl Desk {
         trigger_id: Text<1, 64>,
     ) -> Result<Attested, Error> {
         let feed = self.feeds.get(&quote.pair).ok_or_else(|| Error::PairUnknown(quote.pair.to_string()))?;
-        let round = feed.latest().await.map_err(|error| Error::FeedUnavailable { detail: error.to_string() })?;
+        let round =
+            feed.latest().await.map_err(|error| Error::FeedUnavailable { detail: error.to_string() })?;
         let bug = |error: &dyn fmt::Display| Error::Bug(error.to_string());
         let feed = FeedRound {
             chain_id: feed.chain_id(),
@@ -124,7 +125,8 @@ impl Desk {
             decimals: round.decimals,
             price: round.price.map(Units::new),
             round_id: round.round_id.to_string().parse().map_err(|error| bug(&error))?,
-            updated_at_ms: Millis::try_from(round.updated_at.saturating_mul(1000)).map_err(|error| bug(&error))?,
+            updated_at_ms: Millis::try_from(round.updated_at.saturating_mul(1000))
+                .map_err(|error| bug(&error))?,
         };
         let now = Millis::try_from(self.clock.now()).map_err(|error| bug(&error))?;
         let basis = Basis::of(quote, feed, limits, trigger_id, now).map_err(|error| bug(&error))?;
@@ -173,6 +175,9 @@ fn answer(value: &impl Serialize) -> Result<Response, Error> {
 
 impl fmt::Debug for Desk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("name", &self.name).field("billing", &self.billing).finish_non_exhaustive()
+        f.debug_struct("Desk")
+            .field("name", &self.name)
+            .field("billing", &self.billing)
+            .finish_non_exhaustive()
     }
 }

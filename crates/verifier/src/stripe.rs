@@ -38,8 +38,8 @@ impl Stripe {
         if key.is_empty() {
             return Err(setup(&"its key is empty"));
         }
-        let mut authorization =
-            header::HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| setup(&"its key is no key"))?;
+        let mut authorization = header::HeaderValue::from_str(&format!("Bearer {key}"))
+            .map_err(|_| setup(&"its key is no key"))?;
         authorization.set_sensitive(true);
         Ok(Self { client, base, authorization })
     }
@@ -84,7 +84,8 @@ fn read(body: &[u8]) -> Result<Found, Error> {
     let customer = value.get("customer").map(|customer| customer.get("id").unwrap_or(customer));
     let payout = text::<200>(noted("payout_address")).filter(|address| {
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-        let network = if address.as_str().starts_with("addr_test") { "cardano-preprod" } else { "cardano-mainnet" };
+        let network =
+            if address.as_str().starts_with("addr_test") { "cardano-preprod" } else { "cardano-mainnet" };
         address.as_str().bytes().all(plain) && noted("payout_chain").and_then(Value::as_str) == Some(network)
     });
     let invoice = Invoice {
@@ -153,7 +154,10 @@ mod tests {
             Some(found)
         };
         for amount in ["-842", "842.5", "\"842\"", "null"] {
-            check(&whole.replace(":842", &format!(":{amount}")), without(|invoice| invoice.amount_due = None));
+            check(
+                &whole.replace(":842", &format!(":{amount}")),
+                without(|invoice| invoice.amount_due = None),
+            );
         }
         for (good, bad) in [
             ("cardano-preprod", "cardano-mainnet"),
@@ -164,7 +168,13 @@ mod tests {
             check(&whole.replace(good, bad), without(|invoice| invoice.payout_address = None));
         }
         check(r#"{"object":"invoice"}"#, Some(Found::default()));
-        for none in ["", "[]", "{}", r#"{"object":"charge","id":"in_1"}"#, r#"{"object":"invoice","id":"a","id":"b"}"#] {
+        for none in [
+            "",
+            "[]",
+            "{}",
+            r#"{"object":"charge","id":"in_1"}"#,
+            r#"{"object":"invoice","id":"a","id":"b"}"#,
+        ] {
             check(none, None);
         }
     }

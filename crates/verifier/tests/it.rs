@@ -32,7 +32,8 @@ const ACTION: &str = r#"{"schema":"action-ir/v0.1","id":"A-1","mandate_id":"M-00
 const INVOICE: &str = r#"{"object":"invoice","id":"in_1","number":"AWS-1","amount_due":842,"currency":"usd","status":"open",
     "customer":"cus_acme","metadata":{"vendor_id":"aws","payout_chain":"cardano-preprod",
     "payout_address":"addr_test1vzs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rggfw5wvl"}}"#;
-const MISSING: &str = r#"{"error":{"type":"invalid_request_error","code":"resource_missing","message":"No such invoice"}}"#;
+const MISSING: &str =
+    r#"{"error":{"type":"invalid_request_error","code":"resource_missing","message":"No such invoice"}}"#;
 
 /// What the source answers; `None` never.
 type Answer = Option<(u16, Vec<(&'static str, &'static str)>, String)>;
@@ -75,14 +76,19 @@ fn client(allow: &HostPort, timeout: Duration) -> Client {
 impl Table {
     async fn set() -> Self {
         let source = Source::default();
-        let billing = serve(Router::new().route("/v1/invoices/{id}", get(invoice)).with_state(source.clone())).await;
+        let billing =
+            serve(Router::new().route("/v1/invoices/{id}", get(invoice)).with_state(source.clone())).await;
         let desk = Desk {
             name: "north".parse().unwrap(),
             signer: Arc::new(SoftwareSigner::from_seed(Algorithm::Ed25519, &[21; 32]).unwrap()),
             clock: Arc::new(env::System),
             callers: vec![SecretHash::of(SECRET)],
-            billing: Stripe::new(client(&billing, Duration::from_millis(300)), &format!("http://{billing}/"), KEY)
-                .unwrap(),
+            billing: Stripe::new(
+                client(&billing, Duration::from_millis(300)),
+                &format!("http://{billing}/"),
+                KEY,
+            )
+            .unwrap(),
             customers: HashMap::from([("M-001".parse().unwrap(), "cus_acme".parse().unwrap())]),
             feeds: HashMap::new(),
         };
@@ -220,7 +226,8 @@ async fn questions_that_are_none() {
     let without = ACTION.replace(r#""reference":{"invoice_id":"in_1","invoice_number":"AWS-1"},"#, "");
     check(SECRET, body(&without), (400, "no_invoice")).await;
     assert!(table.source.asked.lock().unwrap().is_empty());
-    let shown = table.client.send(Request::get(&format!("{}/v1/verifier", table.url)).unwrap()).await.unwrap();
+    let shown =
+        table.client.send(Request::get(&format!("{}/v1/verifier", table.url)).unwrap()).await.unwrap();
     let shown = canon::parse(&shown.body).unwrap().into_static();
     let key = table.panel.seats()[0].key.to_string();
     assert_eq!(shown.get("key").and_then(Value::as_str), Some(key.as_str()));

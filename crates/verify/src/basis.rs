@@ -20,7 +20,8 @@ pub(crate) fn check(
     }
     let basis = proof.check().map_err(|code| Stop::refused(code, "/evidence", "see the code"))?;
     let keys: Vec<_> = proof.evidence.statements.iter().map(|signed| signed.key).collect();
-    if trust.is_some_and(|trust| !trust.verified_by(&keys)) {
+    // It stands on its verifiers alone.
+    if trust.is_some_and(|trust| !trust.verified_by(&keys, 1)) {
         let detail = "too few of the verifiers in the trust file signed for it";
         return Err(Stop::refused("verifiers_missing", "/evidence/statements", detail));
     }

@@ -76,7 +76,7 @@ pub(crate) fn lines(
 /// Every report that something was judged by is signed for by as many of the known verifiers as are demanded.
 fn verified(replay: &Replay, trust: Option<&Trust>) -> Check {
     let Some(trust) = trust else { return Ok(()) };
-    match replay.reports().find(|(_, keys)| !trust.verified_by(keys)) {
+    match replay.reports().find(|(_, keys)| !trust.verified_by(keys, 0)) {
         None => Ok(()),
         Some((seq, _)) => Err(Stop::refused(
             "verifiers_missing",

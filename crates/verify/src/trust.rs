@@ -97,9 +97,9 @@ impl Trust {
         }
     }
 
-    /// Whether enough of the verifiers are among these keys, which are distinct.
-    pub(crate) fn verified_by(&self, keys: &[Ed25519Key]) -> bool {
-        keys.iter().filter(|key| self.verifiers.contains(key)).count() >= self.verifiers_required
+    /// Whether as many of the verifiers as are demanded, and at least so many, are among these keys, which are distinct.
+    pub(crate) fn verified_by(&self, keys: &[Ed25519Key], least: usize) -> bool {
+        keys.iter().filter(|key| self.verifiers.contains(key)).count() >= self.verifiers_required.max(least)
     }
 
     /// Whether a proof without a place in a known log is refused: where a log's key is pinned or witnesses are required.

@@ -117,7 +117,11 @@ fn open(config: &Config) -> Result<Desk, Failure> {
         signer: Arc::new(signer),
         clock: Arc::new(env::System),
         callers: callers.collect::<Result<_, _>>()?,
-        feeds: config.feeds.iter().map(|(pair, from)| Ok((pair.clone(), feed(&client, from)?))).collect::<Result<_, Failure>>()?,
+        feeds: config
+            .feeds
+            .iter()
+            .map(|(pair, from)| Ok((pair.clone(), feed(&client, from)?)))
+            .collect::<Result<_, Failure>>()?,
         billing: Stripe::new(client, &config.stripe.url, &key).map_err(Failure::unusable_by)?,
         customers: config.customers.clone(),
     })

@@ -190,7 +190,8 @@ fn enough_must_say_the_same() {
         assert_eq!(on(tallied(&all)), (2, 1));
     }
     assert_eq!(on(tallied(&[("north", "open", number), ("south", "open", None)])), (0, 0));
-    let other = tallied(&[("north", "open", Some("X-1")), ("south", "open", Some("X-1")), ("west", "open", number)]);
+    let other =
+        tallied(&[("north", "open", Some("X-1")), ("south", "open", Some("X-1")), ("west", "open", number)]);
     assert_eq!(other, Some(Agreed::Number { on_record: "X-1".parse().ok() }));
 }
 

@@ -79,7 +79,9 @@ struct Found {
 enum Standing {
     /// Agreed on, and not yet known to be recorded.
     Agreed,
-    Recorded { tx: Option<Text<1, 100>> },
+    Recorded {
+        tx: Option<Text<1, 100>>,
+    },
 }
 
 #[derive(Serialize)]
@@ -261,7 +263,8 @@ impl Verifier for Quorum {
         let subject = Digest::of(&canon::to_vec(quote).ok()?);
         let entry = Entry { trigger_id: trigger_id.as_str(), subject, report: evidence.report_hash };
         let recorded = tokio::time::timeout(self.patience, self.registry.record(&entry)).await.ok()?;
-        let recorded = recorded.inspect_err(|error| tracing::warn!(%error, "a quote's report is not recorded"));
+        let recorded =
+            recorded.inspect_err(|error| tracing::warn!(%error, "a quote's report is not recorded"));
         let registry_tx = recorded.ok()?.map(|Recorded { at, tx }| {
             evidence.block_time_ms = at;
             tx
@@ -272,12 +275,18 @@ impl Verifier for Quorum {
 
 impl std::fmt::Debug for Quorum {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Quorum").field("panel", &self.panel).field("registry", &self.registry).finish_non_exhaustive()
+        f.debug_struct("Quorum")
+            .field("panel", &self.panel)
+            .field("registry", &self.registry)
+            .finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for Peer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Peer").field("name", &self.name).field("to", &self.to.origin()).finish_non_exhaustive()
+        f.debug_struct("Peer")
+            .field("name", &self.name)
+            .field("to", &self.to.origin())
+            .finish_non_exhaustive()
     }
 }

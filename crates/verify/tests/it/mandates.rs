@@ -122,9 +122,17 @@ pub fn forgeries() -> Vec<Forgery> {
             "bad_evaluation",
         ),
         ("CREVerificationCompleted", |p| p["evidence"]["statements"] = json!([]), "bad_event"),
-        ("CREVerificationCompleted", |p| drop(p["evidence"].as_object_mut().unwrap().remove("statements")), "bad_statement"),
+        (
+            "CREVerificationCompleted",
+            |p| drop(p["evidence"].as_object_mut().unwrap().remove("statements")),
+            "bad_statement",
+        ),
         ("CREVerificationCompleted", |p| p["evidence"]["statements"][0]["note"] = json!(1), "bad_event"),
-        ("CREVerificationCompleted", |p| p["evidence"]["statements"][0]["signature"] = json!("11".repeat(64)), "bad_statement"),
+        (
+            "CREVerificationCompleted",
+            |p| p["evidence"]["statements"][0]["signature"] = json!("11".repeat(64)),
+            "bad_statement",
+        ),
         (
             "CREVerificationCompleted",
             |p| p["evidence"]["statements"][0]["statement"]["verifier"] = json!("east"),
@@ -136,7 +144,11 @@ pub fn forgeries() -> Vec<Forgery> {
             "bad_statement",
         ),
         ("CREVerificationCompleted", |p| p["evidence"]["block_time_ms"] = json!(1), "bad_statement"),
-        ("CREVerificationCompleted", |p| p["evidence"]["dissent"][0]["report"]["status"] = json!("open"), "bad_statement"),
+        (
+            "CREVerificationCompleted",
+            |p| p["evidence"]["dissent"][0]["report"]["status"] = json!("open"),
+            "bad_statement",
+        ),
         ("AuthorityEvaluated", |p| p["evaluation"]["outcome"] = json!("ALLOW"), "bad_evaluation"),
         ("AuthorityEvaluated", |p| p["state"]["vault_balance"] = json!("1"), "bad_evaluation"),
         ("AuthorityEvaluated", |p| p["state"]["escalations_today"] = json!(2), "bad_snapshot"),

@@ -16,9 +16,7 @@ use mandate::text::{Hex, KeyHash, TxHash};
 use mandate::{Evidence, HashedAction, Mandate, Millis, Vault};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use server::mandates::{
-    CallerKey, Kind, Rail, SIGNATURE_TAG, Setup, Verifier, signature_profile,
-};
+use server::mandates::{CallerKey, Kind, Rail, SIGNATURE_TAG, Setup, Verifier, signature_profile};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};

@@ -103,7 +103,8 @@ impl House {
     }
 
     async fn with(registry: Arc<dyn Registry>) -> Self {
-        let (mut verifiers, mut allow, mut seats, mut peers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut verifiers, mut allow, mut seats, mut peers) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (seed, name) in (31..).zip(NAMES) {
             let verifier = Verifier {
                 name,
@@ -177,7 +178,13 @@ async fn two_of_three_carry_a_report() {
         ("two names", [Truth, Key(31), Unavailable], none, 0, 0),
         ("a borrowed name", [Truth, Name("west"), Unavailable], none, 0, 0),
         ("repeated", [Truth, Again, Again], none, 0, 0),
-        ("another number", [Number(Some("X")), Number(Some("X")), Truth], (200, "DENY INVOICE_NOT_FOUND"), 0, 0),
+        (
+            "another number",
+            [Number(Some("X")), Number(Some("X")), Truth],
+            (200, "DENY INVOICE_NOT_FOUND"),
+            0,
+            0,
+        ),
         ("no number", [Number(None), Number(None), Truth], (200, "DENY INVOICE_NOT_FOUND"), 0, 0),
     ];
     for (name, says, expected, statements, dissent) in rows {
@@ -209,7 +216,8 @@ async fn who_reads_otherwise_is_shown_beside_the_brief() {
     let house = House::open().await;
     house.say([Says::Truth, Says::Lies("void"), Says::Truth]);
     let id = house.desk.ask(&action("big", 1800)).await;
-    let response = house.desk.signed(&key(5), reqwest::Method::GET, &format!("/v1/approvals/{id}"), None).await;
+    let response =
+        house.desk.signed(&key(5), reqwest::Method::GET, &format!("/v1/approvals/{id}"), None).await;
     let (status, item) = told(response).await;
     let verification = &item["verification"];
     assert_eq!(status, 200, "{item}");
