@@ -6,6 +6,7 @@ mod cardano;
 mod deciding;
 mod desk;
 mod masumi;
+mod origins;
 mod pages;
 mod reading;
 mod settling;
