@@ -59,6 +59,7 @@ function claimOf(part) {
   const named = value.get('run');
   const id = named instanceof Map ? named.get('run_id') : named;
   if (typeof id === 'string' && value.has('events')) {
+    /** @type {Map<string, any>} */
     const run = new Map([['run_id', id]]);
     for (const name of ['anchor', 'closing']) run.set(name, value.get(name) ?? null);
     return new Map([['run', run]]);

@@ -53,18 +53,22 @@ try {
       same(await shown.count(), await page.locator('.entries > li').count(), 'entries:');
     });
     const result = page.locator('[data-result]');
-    /** @param {{receipt: any, log: any, tx: string}} all */
-    const verdict = async ({ receipt, log, tx }) => {
+    /**
+     * @param {{receipt: any, log: any, tx: string}} all
+     * @param {BufferEncoding} [as] the transaction as its bytes, or as their hex
+     */
+    const verdict = async ({ receipt, log, tx }, as = 'utf8') => {
       await page.goto(`${url}/verify`);
       await page.locator('#file').setInputFiles([
         { name: 'receipt.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(receipt)) },
         { name: 'log.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(log)) },
-        { name: 'release.tx', mimeType: 'application/octet-stream', buffer: Buffer.from(tx, 'hex') },
+        { name: 'release.tx', mimeType: 'application/octet-stream', buffer: Buffer.from(tx, as) },
       ]);
       await result.waitFor();
       return result.getAttribute('data-result');
     };
     await check(`a receipt, its log and its transaction are checked together at ${width}`, async () => {
+      same(await verdict(await parts(), 'hex'), 'valid', await result.innerText());
       same(await verdict(await parts()), 'valid', await result.innerText());
       await page.getByText('commits to this log').waitFor();
       await sound(page, 'verify, parts');

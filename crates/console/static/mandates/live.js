@@ -1,8 +1,8 @@
 // @ts-check
 /** A recorded run, told again: each entry is shown when its event comes. Without this script the whole list is there. */
 
-const root = document.querySelector('[data-replay]');
-if (root instanceof HTMLElement) replay(root, root.dataset['replay'] ?? '');
+const replayed = document.querySelector('[data-replay]');
+if (replayed instanceof HTMLElement) replay(replayed, replayed.dataset['replay'] ?? '');
 
 /**
  * @param {HTMLElement} root

@@ -12,7 +12,7 @@ use crate::price::{BadBond, Locked, Price, PriceSchema};
 use crate::reason::Reason;
 use crate::state::{Anchored, Approval, ApprovalStatus, Authorization, AuthorizationStatus, Holder};
 use crate::text::Text;
-use crate::{HashedAction, Outcome, Refusal};
+use crate::{Hashed, HashedAction, Outcome, Refusal};
 use ledger::Effect;
 use std::sync::Arc;
 
@@ -84,8 +84,20 @@ pub(super) fn allowed(draft: &mut Draft<'_>, mut case: Case<'_>) -> Result<Reply
 pub(super) fn quoted(draft: &mut Draft<'_>, case: Case<'_>) -> Result<Reply, Refusal> {
     let action = action(&case)?;
     let price = price(draft, &case, &action, QUOTE)?;
+    let brief = brief(draft, &case, &price)?;
     log(draft, &case);
-    Ok(answer(&case, Next::Quoted(Box::new(price))))
+    let mut checked = checked(&case, Next::Quoted(Box::new(price)));
+    checked.brief = Some(brief);
+    Ok(Reply::Checked(Box::new(checked)))
+}
+
+/// What the approver would read at this price.
+fn brief(draft: &Draft<'_>, case: &Case<'_>, price: &Price) -> Result<Hashed<Brief>, Refusal> {
+    let registry_tx = match &case.check.verification {
+        Verification::Reported { registry_tx, .. } => registry_tx.clone(),
+        _ => None,
+    };
+    Brief::of(&case.judged, &draft.anchored()?.mandate, price, registry_tx)
 }
 
 /// A person must sign: it is priced, then paid, then asked.
@@ -165,11 +177,7 @@ fn offered(draft: &mut Draft<'_>, case: Case<'_>, approval: &Arc<Approval>) -> R
             return Ok(payable(&case, approval, &anchored, Next::Priced { price, refused }));
         }
     }
-    let registry_tx = match &case.check.verification {
-        Verification::Reported { registry_tx, .. } => registry_tx.clone(),
-        _ => None,
-    };
-    let brief = Brief::of(&case.judged, &anchored.mandate, &approval.price, registry_tx)?;
+    let brief = brief(draft, &case, &approval.price)?;
     log(draft, &case);
     if let (None, Some(bond)) = (&approval.bond, &case.check.bond) {
         lock(draft, approval, bond);

@@ -34,6 +34,9 @@ pub(crate) struct CheckBody {
     pub run_id: Option<String>,
     #[serde(default)]
     pub bond_refund_address: Option<String>,
+    /// The run of a job that is sold. Nobody names it on the wire.
+    #[serde(skip)]
+    pub job: Option<RunId>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,7 +98,8 @@ impl App {
         };
         let role = asks(who, &known, &body)?;
         let back_to = body.bond_refund_address.as_deref().map(|text| back_to(text, &known)).transpose()?;
-        let asked = AskedRun { mandate_id: body.mandate_id, run_id: body.run_id };
+        let run_id = body.job.map(|job| job.to_string()).or(body.run_id);
+        let asked = AskedRun { mandate_id: body.mandate_id, run_id };
         let (action, agent_signature, interpreted) = match (body.proposal, body.request_text) {
             (Some(proposal), None) => (proposal.action, proposal.agent_signature, None),
             (None, Some(text)) => {

@@ -138,6 +138,8 @@ pub(crate) async fn serve(
     let found =
         found.ok_or_else(|| Refused::missing("not_recorded", "nothing is recorded for this request"))?;
     let text = found.body.to_string().replace(ORIGIN, &app.config().link(PATH));
+    // The agent card says what it is now.
+    let text = text.replace(r#""mode":"live""#, r#""mode":"fixture""#);
     let status = StatusCode::from_u16(found.status).map_err(super::bug)?;
     let kind = if status.is_success() || status == StatusCode::PAYMENT_REQUIRED {
         "application/json"

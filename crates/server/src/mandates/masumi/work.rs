@@ -142,6 +142,7 @@ impl App {
             execute: false,
             run_id: None,
             bond_refund_address: None,
+            job: Some(order.id.clone()),
         };
         let Told::Decided { answer, .. } =
             self.check(&Who::Holder(selling.caller.clone()), body, None).await?

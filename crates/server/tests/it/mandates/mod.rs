@@ -7,6 +7,7 @@ mod deciding;
 pub mod desk;
 mod facilitating;
 mod masumi;
+mod origins;
 mod pages;
 mod principal;
 mod quorum;
