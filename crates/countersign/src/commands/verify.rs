@@ -71,7 +71,9 @@ pub fn shown(report: &Report) -> String {
             Status::Warn => "warn",
             Status::Fail => "FAIL",
         };
-        lines.push(format!("  [{status}] {}: {}", check.check, check.detail));
+        // What records say may hold anything.
+        let detail = approvals::text::show(&check.detail.replace(['\n', '\t'], " "));
+        lines.push(format!("  [{status}] {}: {detail}", check.check));
     }
     if let Some(evidence) = &report.evidence {
         lines.push(format!("  Integrity: {}.", evidence.integrity));

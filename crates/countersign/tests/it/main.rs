@@ -11,6 +11,7 @@ mod agent;
 mod canon;
 mod demo;
 mod erase;
+mod evidence;
 mod fixtures;
 mod house;
 mod mandate;

@@ -1,12 +1,10 @@
 //! The approvals of a bundle's runs, in the order of their records: bound to one call, in time, used once (spec 3.9).
 
-use super::{Problem, Report};
+use super::{MOST, Problem, Report};
 use crate::approval::Story;
 use crate::{Error, Event};
 use canon::Value;
 use std::collections::HashMap;
-
-const MOST: usize = 20;
 
 type Name = (String, String, String);
 

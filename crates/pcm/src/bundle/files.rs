@@ -102,13 +102,17 @@ impl<'a> Files<'a> {
     }
 }
 
-/// The lines of a JSON lines file, as records of which nothing is checked.
-pub(crate) fn records<'b>(bytes: &'b [u8], name: &str) -> Result<Vec<Unverified<'b>>, Stop> {
-    lines(bytes).map(|line| line.and_then(Unverified::parse)).collect::<Result<_, _>>().map_err(|error| {
-        match error {
+/// The lines of a JSON lines file, as records of which nothing is checked, one at a time.
+pub(crate) fn records<'b>(
+    bytes: &'b [u8],
+    name: &'b str,
+) -> impl Iterator<Item = Result<(&'b [u8], Unverified<'b>), Stop>> {
+    lines(bytes).map(move |line| {
+        let read = |line| Unverified::parse(line).map(|record| (line, record));
+        line.and_then(read).map_err(|error| match error {
             error @ (Error::Json(_) | Error::Structure(_)) => Stop::Structure(error, name.to_owned()),
             _ => Stop::Structure(Error::Structure("a line is no record"), name.to_owned()),
-        }
+        })
     })
 }
 

@@ -29,7 +29,7 @@ pub(crate) use runset::run_file;
 
 use crate::anchor::{self, Anchor};
 use crate::timeline::Keys;
-use crate::{Checkpoint, Error, Position, Trust, Unverified, path};
+use crate::{Checkpoint, Error, Position, Trust, path};
 use canon::{Digest, Value};
 use files::{Files, Stop};
 use runs::Runs;
@@ -113,6 +113,10 @@ pub fn records(bytes: &[u8], places: &BTreeSet<Position>) -> Result<BTreeMap<Pos
     source.fault.map_or(Ok(found), Err)
 }
 
+const KEYS: &str = "keys/records.jsonl";
+/// How many problems of one kind a report keeps.
+const MOST: usize = 20;
+
 struct Verifier<'t> {
     trust: &'t Trust,
     crew: &'t dyn Crew,
@@ -146,9 +150,7 @@ impl<'t> Verifier<'t> {
 
     fn run(&self, files: &mut Files<'_>, report: &mut Report) -> Result<(), Stop> {
         let Some(ground) = self.ground(files, report)? else { return Ok(()) };
-        let text = files.need("keys/records.jsonl")?;
-        let shown = files::records(&text, "keys/records.jsonl")?;
-        let (keys, shown, mut key_problems) = self.keys(&shown, &ground);
+        let (keys, shown, mut key_problems) = self.keys(&files.need(KEYS)?, &ground)?;
         let runs = Runs::read(files, &keys, self.crew)?;
         let set = if files.entry("registry/run-set.json").is_some() {
             Some(runset::check(self, files, &ground, &keys, &runs, report)?)
@@ -272,27 +274,32 @@ impl<'t> Verifier<'t> {
         }
     }
 
-    fn keys(&self, records: &[Unverified<'_>], ground: &Ground) -> (Keys, Vec<Shown>, Vec<Problem>) {
-        let log_id = records.first().and_then(|record| record.event().get("log_id")).and_then(Value::as_str);
-        let mut keys = Keys::new(log_id.unwrap_or_default(), self.trust);
+    fn keys(&self, text: &[u8], ground: &Ground) -> Result<(Keys, Vec<Shown>, Vec<Problem>), Stop> {
+        let mut keys: Option<Keys> = None;
         let (mut shown, mut problems) = (Vec::new(), Vec::new());
-        for record in records {
-            let seq = record.event().get("seq").and_then(Value::as_u64);
-            let place = seq.map_or_else(|| "keys/records.jsonl".to_owned(), |seq| format!("seq {seq}"));
+        for record in files::records(text, KEYS) {
+            let (_, record) = record?;
+            let member = |name| record.event().get(name);
+            let log_id = || member("log_id").and_then(Value::as_str).unwrap_or_default();
+            let keys = keys.get_or_insert_with(|| Keys::new(log_id(), self.trust));
+            let seq = member("seq").and_then(Value::as_u64);
             let included = match (seq, record.hash()) {
                 (Some(seq), Some(hash)) if ground.includes(seq, &hash) => Some((seq, hash)),
                 _ => None,
             };
-            match included.ok_or(Error::NotIncluded).and_then(|_| keys.take(record, self.trust)) {
-                Ok(()) => {}
-                Err(error) => problems.push(Problem::new(&error, place)),
+            let outcome = included.ok_or(Error::NotIncluded).and_then(|_| keys.take(&record, self.trust));
+            if let Err(error) = outcome
+                && problems.len() < MOST
+            {
+                let place = seq.map_or_else(|| KEYS.to_owned(), |seq| format!("seq {seq}"));
+                problems.push(Problem::new(&error, place));
             }
             if let Some((seq, hash)) = included {
-                let retires = record.event().get("type").and_then(Value::as_str) == Some("key.retire");
+                let retires = member("type").and_then(Value::as_str) == Some("key.retire");
                 shown.push(Shown { seq, hash, retires });
             }
         }
-        (keys, shown, problems)
+        Ok((keys.unwrap_or_else(|| Keys::new("", self.trust)), shown, problems))
     }
 
     fn policies(&self, files: &mut Files<'_>, report: &mut Report) {

@@ -4,15 +4,12 @@ use super::approvals::Approvals;
 use super::files::{Files, Stop, lines};
 use super::pieces::{Piece, RunFiles, Source, run_files};
 use super::tally::{Head, Tally};
-use super::{Crew, Ground, Problem, Report};
+use super::{Crew, Ground, MOST, Problem, Report};
 use crate::timeline::Keys;
 use crate::{Error, Event, Unverified, event};
 use canon::{Digest, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// How many problems of one kind a report keeps.
-const MOST: usize = 20;
 
 /// What the place of a record in its run is checked by, read from the record whether it holds or not.
 #[derive(Debug, Clone, PartialEq, Eq)]

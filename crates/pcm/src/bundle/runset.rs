@@ -83,7 +83,13 @@ pub(crate) fn check(
         problems.push(problem("a leaf of the range is missing", FILE));
     }
     let text = files.need(RECORDS)?;
-    let records = files::records(&text, RECORDS)?;
+    let mut records = HashMap::new();
+    for record in files::records(&text, RECORDS) {
+        let (line, record) = record?;
+        if let Some(seq) = record.event().get("seq").and_then(Value::as_u64) {
+            records.insert(seq, line);
+        }
+    }
     let mut found = Found { problems, ..Found::default() };
     found.leaves(&told, roots.get(&to), &records, ground, keys);
     found.runs(runs);
@@ -162,14 +168,10 @@ impl Found {
         &mut self,
         told: &Told,
         root: Option<&Digest>,
-        records: &[Unverified<'_>],
+        records: &HashMap<u64, &[u8]>,
         ground: &Ground,
         keys: &Keys,
     ) {
-        let by_seq: HashMap<u64, &Unverified<'_>> = records
-            .iter()
-            .filter_map(|record| Some((record.event().get("seq").and_then(Value::as_u64)?, record)))
-            .collect();
         for ((bytes, path), index) in told.leaves.iter().zip(told.from..told.to) {
             let place = || format!("leaf {index}");
             let within = root.is_some_and(|root| {
@@ -186,8 +188,9 @@ impl Found {
                     continue;
                 }
             };
-            let record = by_seq
+            let record = records
                 .get(&leaf.seq)
+                .and_then(|line| Unverified::parse(line).ok())
                 .filter(|record| record.hash() == Some(leaf.hash) && ground.includes(leaf.seq, &leaf.hash));
             let Some(record) = record else {
                 self.problems.push(problem("a leaf points to a record that is missing or another", place()));
