@@ -7,6 +7,7 @@
 )]
 
 mod bundles;
+mod message;
 mod openings;
 mod parts;
 mod vectors;
