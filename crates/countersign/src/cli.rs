@@ -97,7 +97,7 @@ pub enum Part {
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// A room bundle, a brief, a ledger export, a checkpoint or an evidence bundle; - for standard input
+    /// A room bundle, a brief, a ledger export, a checkpoint, an evidence bundle or a message; - for standard input
     pub file: PathBuf,
     /// The keys you trust; without it a proof is only checked against the keys it carries
     #[arg(long, value_name = "FILE")]
@@ -108,6 +108,12 @@ pub struct Verify {
     /// Exit status 3 where evidence holds and something in it warns
     #[arg(long)]
     pub strict: bool,
+    /// The instant at which a message is judged, instead of now
+    #[arg(long, value_name = "INSTANT")]
+    pub now: Option<String>,
+    /// As which of the trust file's receivers a message is judged
+    #[arg(long, value_name = "ID")]
+    pub receiver: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -8,12 +8,13 @@ mod evidence;
 mod export;
 mod log;
 mod mandate;
+mod message;
 mod report;
 mod room;
 mod trust;
 
 pub use pcm::bundle::{Alone, Crew};
-pub use report::{Evidence, Kind, Report, Verdict};
+pub use report::{Claim, Evidence, Kind, Message, Report, Verdict};
 pub use trust::{Trust, TrustError};
 
 use report::{Check, Stop};
@@ -50,7 +51,10 @@ fn run(reader: &mut impl BufRead, trust: Option<&Trust>, crew: &dyn Crew, report
     if pcm::bundle::looks_like(&first) {
         report.kind = Some(Kind::Evidence);
         let limit = u64::try_from(pcm::bundle::MAX_FILE + 1).unwrap_or(u64::MAX);
-        reader.take(limit).read_to_end(&mut first).map_err(|error| Stop::unusable("unreadable", "", error))?;
+        reader
+            .take(limit)
+            .read_to_end(&mut first)
+            .map_err(|error| Stop::unusable("unreadable", "", error))?;
         return evidence::check(&first, trust, crew, report);
     }
     let limit = u64::try_from(MAX_FILE + 1).unwrap_or(u64::MAX);
@@ -66,7 +70,12 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
         report.kind = Some(Kind::Checkpoint);
         return checkpoint::check(bytes, trust, report);
     }
-    let value = canon::parse(bytes).map_err(|error| Stop::unusable_json(&error))?;
+    let parsed = canon::parse(bytes);
+    if message::looks_like(parsed.as_ref().ok(), trust) {
+        report.kind = Some(Kind::Message);
+        return message::check(bytes, trust, report);
+    }
+    let value = parsed.map_err(|error| Stop::unusable_json(&error))?;
     match value.get("type").and_then(canon::Value::as_str) {
         Some(room::TYPE) => {
             report.kind = Some(Kind::RoomBundle);
