@@ -9,15 +9,19 @@ import { TYPE as EXPORT, checkExport } from './export.js';
 import { witnesses } from './log.js';
 import { TYPE as MANDATE, checkProof } from './mandate.js';
 import { parseNote, parseVkey, pins, verifyNote } from './note.js';
+import { checkEvidence } from './pcm.js';
+import { isEvidenceTrust, readTrust } from './pcm-trust.js';
 import { BRIEF_TYPE, TYPE as BUNDLE, checkBriefProof, checkBundle } from './pxp.js';
 import { Refusal } from './refusal.js';
 import { array, natural, object, orElse, publicKeyOf, text } from './shape.js';
 import { hex } from './sha256.js';
 
 /**
- * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins}} Trust
+ * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins,
+ *   evidence?: import('./pcm-trust.js').Evidence}} Trust
  * @typedef {{verdict: 'valid' | 'refused' | 'unusable', kind: string | null, code?: string, place?: string,
- *   detail?: string, pinned: boolean, facts: Record<string, string>}} Report
+ *   detail?: string, pinned: boolean, facts: Record<string, string>, integrity?: string, first_failure?: string,
+ *   checks?: import('./pcm.js').Check[]}} Report
  */
 
 const MAX_FILE = 64 << 20;
@@ -37,7 +41,12 @@ const TRUST = object({
  * @returns {Trust}
  */
 export function parseTrust(bytes) {
-  const file = TRUST.read(strict(bytes));
+  const value = strict(bytes);
+  if (isEvidenceTrust(value)) {
+    const evidence = readTrust(/** @type {any} */ (value));
+    return { servers: [], origins: [], pins: evidence.pins, evidence };
+  }
+  const file = TRUST.read(value);
   const keys = (/** @type {string} */ list) =>
     file[list].map((/** @type {string} */ key, /** @type {number} */ index) =>
       Refusal.at(`/${list}/${index}`, () => parseVkey(key)),
@@ -76,6 +85,10 @@ export async function verify(bytes, trust) {
  * @param {Report} report
  */
 async function run(bytes, trust, report) {
+  if (bytes[0] === 0x50 && bytes[1] === 0x4b) {
+    report.kind = 'evidence';
+    return evidence(bytes, trust, report);
+  }
   const header = exportHeader(bytes);
   if (header) {
     report.kind = isMandate(header.value) ? 'mandate_log' : 'ledger_export';
@@ -99,6 +112,23 @@ async function run(bytes, trust, report) {
   }
   if (value instanceof Map && value.get('type') === MANDATE) return checkProof(value, trust, report);
   throw new Refusal('unknown_kind', '/type', 'no proof this verifier knows', 'unusable');
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {Trust | undefined} trust
+ * @param {Report} report
+ */
+async function evidence(bytes, trust, report) {
+  if (!trust?.evidence) {
+    throw new Refusal('trust_missing', '', 'evidence is checked with a trust file that names logs and algs', 'unusable');
+  }
+  const { integrity, failed, checks, facts } = await checkEvidence(bytes, trust.evidence);
+  Object.assign(report, { integrity, checks });
+  Object.assign(report.facts, facts);
+  if (!failed) return;
+  report.first_failure = failed.check;
+  throw new Refusal(failed.code ?? '', failed.place ?? '', failed.why ?? '');
 }
 
 /**

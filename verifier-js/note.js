@@ -210,7 +210,7 @@ function signatureLine(line) {
  * @param {Note} note
  * @param {VerifierKey} key
  */
-function lineOf(note, key) {
+export function lineOf(note, key) {
   const lines = note.lines.filter((line) => line.name === key.name && equal(line.id, key.id));
   if (lines.length > 1) throw new Refusal('signed_twice', '', `${key.name} signs twice`);
   return lines[0];

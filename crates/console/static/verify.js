@@ -25,6 +25,9 @@ const FACTS = {
   transaction: 'The transaction in this file',
   run: 'Run',
   brief: 'Hash of the brief',
+  origin: 'Name of the log',
+  size: 'Records in the log at the time',
+  root: 'Root of the log',
 };
 
 const place = document.querySelector('[data-verdict]');
@@ -99,7 +102,7 @@ function show(report, name) {
   const facts = document.createElement('dl');
   facts.className = 'items';
   /** @type {[string, string | null | undefined][]} */
-  const lines = [['What it is', kind(report.kind)], ['Why', report.code], ['Where', report.place || undefined], ['In detail', report.detail]];
+  const lines = [['What it is', kind(report.kind)], ['Why', report.code], ['Where', report.place || undefined], ['In detail', report.detail], ['Integrity', report.integrity], ['The check that failed first', report.first_failure]];
   for (const [label, value] of lines) if (value) facts.append(line(label, value));
   for (const [name, value] of Object.entries(report.facts)) facts.append(line(FACTS[name] ?? name.replace(/_/g, ' '), value));
   box.append(facts);
@@ -121,6 +124,7 @@ function kind(name) {
   if (name === 'mandate_log') return 'Everything done under a mandate';
   if (name === 'run_log') return 'A run of an agent under a mandate';
   if (name === 'receipt') return 'A receipt of a mandate, with the log it comes from';
+  if (name === 'evidence') return 'Evidence of what an agent did';
   if (name === 'mandate_brief') return 'A brief that an approver was shown';
   if (name.includes('bundle')) return 'A room, from its first entry to its last';
   if (name.includes('brief')) return 'A brief';

@@ -19,7 +19,7 @@ pub enum Command {
     Demo(Demo),
     /// Check a proof without a server or a network
     ///
-    /// Exit status: 0 valid, 1 refused, 2 unusable input.
+    /// Exit status: 0 valid, 1 refused, 2 unusable input, 3 valid with warnings under --strict.
     Verify(Verify),
     /// Print the canonical form (RFC 8785) of a JSON text
     ///
@@ -33,6 +33,9 @@ pub enum Command {
     /// Mandates: hash a document, judge an action, rebuild what the engine signs
     #[command(subcommand)]
     Mandate(crate::commands::mandate::Mandate),
+    /// Evidence of what an agent did: a sample to try, and what records commit to
+    #[command(subcommand)]
+    Evidence(crate::commands::evidence::Evidence),
     /// Rooms, seen by the operator of this server
     #[command(subcommand)]
     Room(Room),

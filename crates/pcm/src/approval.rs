@@ -128,11 +128,11 @@ impl Story {
                 }
                 self.state = State::Consumed;
             }
-            ("approval.expired" | "approval.abandoned" | "approval.revoked", _) => {
-                // What was used stays used.
-                if self.state != State::Consumed {
-                    self.state = State::Ended;
-                }
+            // What was used stays used.
+            ("approval.expired" | "approval.abandoned" | "approval.revoked", _)
+                if self.state != State::Consumed =>
+            {
+                self.state = State::Ended;
             }
             _ => {}
         }

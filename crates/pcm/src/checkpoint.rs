@@ -61,7 +61,9 @@ impl HybridKey {
     pub(crate) fn parse(vkey: &str) -> Result<Option<Self>, Error> {
         let form = |why| Error::Ledger(ledger::Error::Vkey(why));
         let mut parts = vkey.splitn(3, '+');
-        let (Some(name), Some(id), Some(key)) = (parts.next(), parts.next(), parts.next()) else { return Ok(None) };
+        let (Some(name), Some(id), Some(key)) = (parts.next(), parts.next(), parts.next()) else {
+            return Ok(None);
+        };
         let bytes = base64(key).unwrap_or_default();
         let Some((&HYBRID, rest)) = bytes.split_first() else { return Ok(None) };
         let public = rest.strip_prefix(SLH_DSA).and_then(|key| <[u8; 32]>::try_from(key).ok());
@@ -77,7 +79,8 @@ impl HybridKey {
 
     fn holds(&self, text: &str, signature: &[u8]) -> bool {
         let Ok(key) = slh::PublicKey::try_from_bytes(self.public) else { return false };
-        <&[u8; slh::SIG_LEN]>::try_from(signature).is_ok_and(|signature| key.verify(text.as_bytes(), signature, &[]))
+        <&[u8; slh::SIG_LEN]>::try_from(signature)
+            .is_ok_and(|signature| key.verify(text.as_bytes(), signature, &[]))
     }
 }
 
@@ -116,7 +119,9 @@ impl Trust {
         for key in hybrids {
             let line = note.signatures().find(|(name, id, _)| **name == key.name && *id == key.id);
             match line {
-                Some((_, _, signature)) if key.holds(&said.text(), signature) => hybrid |= key.name == said.origin,
+                Some((_, _, signature)) if key.holds(&said.text(), signature) => {
+                    hybrid |= key.name == said.origin
+                }
                 None if key.name != said.origin => {}
                 _ => return Err(Error::Hybrid),
             }

@@ -176,7 +176,9 @@ pub fn instant(text: &str) -> Option<Timestamp> {
     }
     // Days since 1970-01-01, with years that begin in March.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5
+    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100)
+        + year.div_euclid(400)
+        + (month * 153 + 2) / 5
         + day
         - 1
         - 719_468;

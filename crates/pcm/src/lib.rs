@@ -3,6 +3,7 @@
 //! This is the evidence layer of our draft of PCM: Tracekit evidence format v2, byte for byte (spec 3). Pure: no clock, no
 //! file, no thread; whoever has several threads lends them as a [`bundle::Crew`].
 
+pub mod anchor;
 pub mod approval;
 pub mod bundle;
 mod checkpoint;

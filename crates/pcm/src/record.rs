@@ -57,7 +57,9 @@ impl<'a> Unverified<'a> {
     pub fn read(value: Value<'a>) -> Result<Self, Error> {
         let form = Error::RecordForm;
         let object = value.as_object().ok_or(form("it is no object"))?;
-        let texts = ["hash", "alg", "kid", "sig"].iter().all(|name| object.get(name).is_some_and(|v| v.as_str().is_some()));
+        let texts = ["hash", "alg", "kid", "sig"]
+            .iter()
+            .all(|name| object.get(name).is_some_and(|v| v.as_str().is_some()));
         if object.len() != 6 || !texts {
             return Err(form("it has not the six members"));
         }

@@ -78,8 +78,13 @@ impl Leaf {
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
-        let parts: [&[u8]; 5] =
-            [&[self.kind.byte()], self.run.as_bytes(), &self.log_id, &self.seq.to_be_bytes(), self.hash.as_bytes()];
+        let parts: [&[u8]; 5] = [
+            &[self.kind.byte()],
+            self.run.as_bytes(),
+            &self.log_id,
+            &self.seq.to_be_bytes(),
+            self.hash.as_bytes(),
+        ];
         parts.concat()
     }
 }

@@ -22,6 +22,8 @@ pub struct Sample {
 pub struct Revealed {
     pub seq: u64,
     pub kind: &'static str,
+    /// Whose arguments the value is; none for a result.
+    pub tool: Option<&'static str>,
     pub salt: Salt,
     pub value: Value<'static>,
 }
@@ -143,7 +145,13 @@ impl<'a> Play<'a> {
         );
         let seq = self.seq;
         self.say("approval.request", "gateway", json(&data)?, Some(&call), &[("tier", write::text("T2"))])?;
-        self.openings.push(Revealed { seq, kind: "approval.request", salt, value: arguments });
+        self.openings.push(Revealed {
+            seq,
+            kind: "approval.request",
+            tool: Some("refund"),
+            salt,
+            value: arguments,
+        });
         let data = format!(
             r#"{{"tool_use_id":"{call}","approval_id":"{approval}","decision":"approve","approver":"token:ana",
                 "approver_identity":{{"scheme":"token","subject":"ana","attested":true}},"channel":"rpc","self_approved":false,
@@ -158,7 +166,7 @@ impl<'a> Play<'a> {
     fn decide(
         &mut self,
         call: &str,
-        tool: &str,
+        tool: &'static str,
         decision: &str,
         arguments: &Value<'static>,
     ) -> Result<String, Error> {
@@ -177,7 +185,13 @@ impl<'a> Play<'a> {
         let seq = self.seq;
         let more = [("tier", write::text("T2")), ("args_source", write::text("parsed"))];
         self.say("policy.decision", "gateway", json(&data)?, Some(call), &more)?;
-        self.openings.push(Revealed { seq, kind: "policy.decision", salt, value: arguments.clone() });
+        self.openings.push(Revealed {
+            seq,
+            kind: "policy.decision",
+            tool: Some(tool),
+            salt,
+            value: arguments.clone(),
+        });
         Ok(id)
     }
 
@@ -191,7 +205,7 @@ impl<'a> Play<'a> {
         );
         let seq = self.seq;
         self.say("tool.result", "gateway", json(&data)?, Some(call), &[("tier", write::text("T2"))])?;
-        self.openings.push(Revealed { seq, kind: "tool.result", salt, value: content.clone() });
+        self.openings.push(Revealed { seq, kind: "tool.result", tool: None, salt, value: content.clone() });
         Ok(())
     }
 
@@ -213,7 +227,8 @@ impl<'a> Play<'a> {
         );
         self.say("run.final", "signer", json(&data)?, None, &[])?;
         let origin: KeyName = format!("countersign.local/{}", self.log_id).parse()?;
-        let checkpoint = Checkpoint { origin: origin.clone(), size: self.tree.size(), root: self.tree.root() };
+        let checkpoint =
+            Checkpoint { origin: origin.clone(), size: self.tree.size(), root: self.tree.root() };
         let note = Note::sign(checkpoint, log)?;
         let run = write::Run { tenant: TENANT, run_id: &self.run_id, records: &self.run.records };
         let bundle = write::bundle(&run, &self.own.records, &note, &self.tree)?;

@@ -135,10 +135,9 @@ impl Schema {
             return misfit("too few or too many elements");
         }
         let Some(items) = node.items else { return Ok(()) };
-        values
-            .iter()
-            .enumerate()
-            .try_for_each(|(index, item)| self.check(items, item).map_err(|fault| fault.inside(&index.to_string())))
+        values.iter().enumerate().try_for_each(|(index, item)| {
+            self.check(items, item).map_err(|fault| fault.inside(&index.to_string()))
+        })
     }
 
     fn object(&self, node: &Node, value: &Value<'_>) -> Result<(), Misfit> {
@@ -368,9 +367,7 @@ fn kinds(value: &Value<'_>) -> Option<Kinds> {
     };
     let bits = match value {
         Value::String(name) => one(name)?,
-        Value::Array(names) => {
-            names.iter().try_fold(0, |bits, name| Some(bits | one(name.as_str()?)?))?
-        }
+        Value::Array(names) => names.iter().try_fold(0, |bits, name| Some(bits | one(name.as_str()?)?))?,
         _ => return None,
     };
     Some(Kinds(bits))

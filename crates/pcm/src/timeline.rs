@@ -7,6 +7,7 @@ use canon::{Digest, Value};
 use env::Timestamp;
 use keys::{Kid, PublicKey, Signature};
 use ledger::merkle;
+use std::collections::HashMap;
 
 /// The record keys of one log, declared and retired by its own records.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub struct Keys {
     /// Whether the verifier takes [`ALG`] at all.
     allowed: bool,
     declared: Vec<RecordKey>,
+    /// Where each is among them.
+    places: HashMap<String, usize>,
     last: Option<u64>,
 }
 
@@ -41,7 +44,13 @@ struct Certificate {
 impl Keys {
     /// No key yet. `log_id` is that of the first record.
     pub fn new(log_id: &str, trust: &Trust) -> Self {
-        Self { log_id: log_id.to_owned(), allowed: trust.allows(ALG), declared: Vec::new(), last: None }
+        Self {
+            log_id: log_id.to_owned(),
+            allowed: trust.allows(ALG),
+            declared: Vec::new(),
+            places: HashMap::new(),
+            last: None,
+        }
     }
 
     /// Takes the next `signer.epoch` or `key.retire` of the log, of which the caller has checked that it is in the tree.
@@ -56,25 +65,33 @@ impl Keys {
             Some(last) if seq <= last => return Err(Error::KeyRecord("it does not follow the one before")),
             _ => {}
         }
-        let mut with = self.clone();
-        match event.kind() {
-            "signer.epoch" => with.declare(&event, trust)?,
-            "key.retire" => {}
-            _ => return Err(Error::KeyRecord("it neither declares nor retires a key")),
+        let before = self.declared.len();
+        let outcome = match event.kind() {
+            "signer.epoch" => self.declare(&event, trust),
+            "key.retire" => Ok(()),
+            _ => Err(Error::KeyRecord("it neither declares nor retires a key")),
+        };
+        let outcome =
+            outcome.and_then(|()| record.check(self).map(|_| ())).and_then(|()| match event.kind() {
+                "key.retire" => self.retire(&event),
+                _ => Ok(()),
+            });
+        match outcome {
+            Ok(()) => self.last = Some(seq),
+            // What a record that does not hold has declared is forgotten.
+            Err(_) => {
+                for key in self.declared.drain(before..) {
+                    self.places.remove(&key.name);
+                }
+            }
         }
-        record.check(&with)?;
-        if event.kind() == "key.retire" {
-            with.retire(&event)?;
-        }
-        with.last = Some(seq);
-        *self = with;
-        Ok(())
+        outcome
     }
 
     /// The key of that name, if it may sign at that place.
     pub fn at(&self, kid: &str, at: Position) -> Result<&RecordKey, Error> {
         let unknown = || Error::UnknownKey { kid: kid.to_owned() };
-        let key = self.declared.iter().find(|key| key.name == kid).ok_or_else(unknown)?;
+        let key = self.places.get(kid).and_then(|at| self.declared.get(*at)).ok_or_else(unknown)?;
         match key.until {
             _ if at.0 < key.from => Err(unknown()),
             Some(last) if at.0 > last => Err(Error::KeyRetired { kid: kid.to_owned(), last }),
@@ -105,7 +122,10 @@ impl Keys {
             let spki = base64(text("spki")).ok_or(Error::Encoding)?;
             let public = PublicKey::from_spki(&spki).map_err(|_| Error::KeyRecord("a key is none"))?;
             let kid = public.spki_kid();
-            if kid.to_string() != text("kid") || text("alg") != ALG || !matches!(public, PublicKey::Ed25519(_)) {
+            if kid.to_string() != text("kid")
+                || text("alg") != ALG
+                || !matches!(public, PublicKey::Ed25519(_))
+            {
                 return Err(Error::KeyRecord("a key is not what its name or its algorithm says"));
             }
             let certificate = match one.get("cert") {
@@ -113,12 +133,15 @@ impl Keys {
                 None if trust.issuers.is_empty() || bridge => None,
                 None => return Err(Error::Certificate("there is none, and issuers are pinned")),
             };
-            match self.declared.iter().find(|key| key.kid == kid) {
-                Some(key) if key.until.is_some() => return Err(Error::KeyRecord("a retired key is declared again")),
+            let name = kid.to_string();
+            match self.places.get(&name).and_then(|at| self.declared.get(*at)) {
+                Some(key) if key.until.is_some() => {
+                    return Err(Error::KeyRecord("a retired key is declared again"));
+                }
                 // Its validity began before.
                 Some(_) => {}
                 None => {
-                    let name = kid.to_string();
+                    self.places.insert(name.clone(), self.declared.len());
                     self.declared.push(RecordKey { kid, name, public, from: seq, until: None, certificate });
                 }
             }
@@ -130,7 +153,7 @@ impl Keys {
         let kid = event.data_text("kid").unwrap_or_default();
         let last = event.data().get("last_seq").and_then(Value::as_u64);
         let last = last.ok_or(Error::KeyRecord("it names no last place"))?;
-        let key = self.declared.iter_mut().find(|key| key.name == kid);
+        let key = self.places.get(kid).and_then(|at| self.declared.get_mut(*at));
         let key = key.ok_or(Error::KeyRecord("it retires an unknown key"))?;
         key.until = Some(key.until.map_or(last, |before| before.min(last)));
         Ok(())
@@ -175,7 +198,13 @@ impl RecordKey {
 
 /// An issuance entry: signed by a pinned issuer, for this key and this log, in the issuer's own log at a checkpoint that
 /// enough pinned witnesses cosigned, one at the least.
-fn certificate(entry: &Value<'_>, kid: &Kid, spki: &str, log_id: &str, trust: &Trust) -> Result<Certificate, Error> {
+fn certificate(
+    entry: &Value<'_>,
+    kid: &Kid,
+    spki: &str,
+    log_id: &str,
+    trust: &Trust,
+) -> Result<Certificate, Error> {
     let form = Error::Certificate("it is malformed");
     let document = entry.get("certificate").ok_or(form.clone())?;
     let cert = document.get("cert").and_then(Value::as_object).ok_or(form.clone())?;
@@ -184,9 +213,10 @@ fn certificate(entry: &Value<'_>, kid: &Kid, spki: &str, log_id: &str, trust: &T
     let signature = document.get("sig").and_then(Value::as_str).ok_or(form.clone())?;
     let signature = Signature::from_base64(signature).map_err(|_| Error::Encoding)?;
     let message = tagged(cert, Purpose::Cert)?;
-    let issuer = trust.issuers.iter().find(|issuer| {
-        PublicKey::Ed25519(*issuer.key.public()).verify(&message, &signature).is_ok()
-    });
+    let issuer = trust
+        .issuers
+        .iter()
+        .find(|issuer| PublicKey::Ed25519(*issuer.key.public()).verify(&message, &signature).is_ok());
     let issuer = issuer.ok_or(Error::Certificate("no pinned issuer has signed it"))?;
     let note = entry.get("checkpoint").and_then(Value::as_str).ok_or(form.clone())?;
     let issuance = issuance(note.as_bytes(), issuer, trust)?;
@@ -221,7 +251,8 @@ fn issuance(note: &[u8], issuer: &crate::trust::Issuer, trust: &Trust) -> Result
 
 /// The canonical form of an object with the tag of a purpose.
 fn tagged(object: &canon::Object<'_>, purpose: Purpose) -> Result<Vec<u8>, Error> {
-    let mut members: Vec<_> = object.iter().map(|(name, value)| (name.to_owned().into(), value.clone())).collect();
+    let mut members: Vec<_> =
+        object.iter().map(|(name, value)| (name.to_owned().into(), value.clone())).collect();
     members.push(("t".into(), Value::String(purpose.tag().into())));
     Ok(canon::to_vec(&Value::Object(canon::Object::new(members)?))?)
 }

@@ -164,6 +164,10 @@ impl Trust {
     pub fn origins(&self) -> impl Iterator<Item = &KeyName> {
         self.logs.iter().map(VerifierKey::name)
     }
+    /// The log of signatures in which anchors are believed.
+    pub const fn rekor(&self) -> Option<&Rekor> {
+        self.rekor.as_ref()
+    }
     pub fn allows(&self, alg: &str) -> bool {
         self.algs.iter().any(|allowed| allowed == alg)
     }
@@ -228,7 +232,8 @@ fn analyzer(value: &Value<'_>) -> Result<(), Error> {
 fn rekor(value: &Value<'_>) -> Result<Rekor, Error> {
     let one = members(value, &["trusted_root", "publishing_key", "class"])?;
     let root = one.get("trusted_root").filter(|root| root.as_object().is_some());
-    let key = crate::base64(text(one, "publishing_key")?).ok_or(Error::Trust("publishing_key is not base64"))?;
+    let key =
+        crate::base64(text(one, "publishing_key")?).ok_or(Error::Trust("publishing_key is not base64"))?;
     PublicKey::from_spki(&key).map_err(|_| Error::Trust("publishing_key is no key"))?;
     Ok(Rekor {
         trusted_root: root.ok_or(Error::Trust("trusted_root is no object"))?.to_owned(),

@@ -201,7 +201,10 @@ fn archive(files: Vec<(String, Vec<u8>)>) -> Result<Vec<u8>, Error> {
     all.extend(files);
     let length = |content: &[u8]| u64::try_from(content.len()).unwrap_or(u64::MAX);
     let total: u64 = all.iter().map(|(_, content)| length(content)).sum();
-    if all.len() > MAX_ENTRIES || total > MAX_TOTAL || all.iter().any(|(_, content)| length(content) > MAX_ENTRY) {
+    if all.len() > MAX_ENTRIES
+        || total > MAX_TOTAL
+        || all.iter().any(|(_, content)| length(content) > MAX_ENTRY)
+    {
         return Err(Error::TooLarge("more than a bundle may hold"));
     }
     zip::pack(&all)
@@ -212,7 +215,8 @@ fn parts(name: &str, records: &[Written]) -> Result<Vec<(String, Vec<u8>)>, Erro
     let most = usize::try_from(MAX_ENTRY).unwrap_or(usize::MAX);
     let mut files: Vec<Vec<u8>> = vec![Vec::new()];
     for record in records {
-        let full = files.last().is_some_and(|file| !file.is_empty() && file.len() + record.line.len() >= most);
+        let full =
+            files.last().is_some_and(|file| !file.is_empty() && file.len() + record.line.len() >= most);
         if full {
             files.push(Vec::new());
         }

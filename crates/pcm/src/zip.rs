@@ -182,7 +182,9 @@ impl Unpack<'_> {
                 self.rest = self.rest.get(used..).unwrap_or_default();
                 match status {
                     Status::StreamEnd => true,
-                    _ if used == 0 && into.len() == start => return Err(Error::Zip("a file that does not unpack")),
+                    _ if used == 0 && into.len() == start => {
+                        return Err(Error::Zip("a file that does not unpack"));
+                    }
                     _ => false,
                 }
             }
@@ -194,7 +196,9 @@ impl Unpack<'_> {
         }
         self.crc.update(new);
         self.hash.update(new);
-        if ended && (self.made != self.entry.size || !self.rest.is_empty() || self.crc.sum() != self.entry.crc) {
+        if ended
+            && (self.made != self.entry.size || !self.rest.is_empty() || self.crc.sum() != self.entry.crc)
+        {
             return Err(Error::Zip("a size or a checksum that is not the file's"));
         }
         Ok(!ended)

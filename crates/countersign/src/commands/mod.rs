@@ -2,6 +2,7 @@
 
 pub mod canon;
 pub mod doctor;
+pub mod evidence;
 pub mod keep;
 pub mod keys;
 pub mod mandate;

@@ -10,6 +10,7 @@
 mod canon;
 mod demo;
 mod erase;
+mod evidence;
 mod house;
 mod mandate;
 mod proofs;

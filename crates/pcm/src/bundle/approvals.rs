@@ -1,12 +1,10 @@
 //! The approvals of a bundle's runs, in the order of their records: bound to one call, in time, used once (spec 3.9).
 
-use super::{Problem, Report};
+use super::{MOST, Problem, Report};
 use crate::approval::Story;
 use crate::{Error, Event};
 use canon::Value;
 use std::collections::HashMap;
-
-const MOST: usize = 20;
 
 type Name = (String, String, String);
 
@@ -49,8 +47,13 @@ impl Approvals {
         let run = || (event.tenant().to_owned(), event.run_id().to_owned());
         match event.kind() {
             "run.registered" => {
-                let identity = |name| event.data().get("identity").and_then(|one| one.get(name)).and_then(Value::as_str);
-                let owner = format!("{}:{}", identity("scheme").unwrap_or_default(), identity("subject").unwrap_or_default());
+                let identity =
+                    |name| event.data().get("identity").and_then(|one| one.get(name)).and_then(Value::as_str);
+                let owner = format!(
+                    "{}:{}",
+                    identity("scheme").unwrap_or_default(),
+                    identity("subject").unwrap_or_default()
+                );
                 self.owners.insert(run(), owner);
             }
             "constraint.added" => *self.constrained.entry(run()).or_default() += 1,
@@ -140,9 +143,11 @@ impl Approvals {
     fn unfit(&self, name: &Name, event: &Event<'_>) -> Option<&'static str> {
         let Some(asked) = self.asked.get(name) else { return Some("an agent answered what nobody asked") };
         let decision = (name.0.clone(), name.1.clone(), asked.decision.clone());
-        let identity =
-            |name| event.data().get("approver_identity").and_then(|one| one.get(name)).and_then(Value::as_str);
-        let agent = format!("{}:{}", identity("scheme").unwrap_or_default(), identity("subject").unwrap_or_default());
+        let identity = |name| {
+            event.data().get("approver_identity").and_then(|one| one.get(name)).and_then(Value::as_str)
+        };
+        let agent =
+            format!("{}:{}", identity("scheme").unwrap_or_default(), identity("subject").unwrap_or_default());
         match self.decisions.get(&decision) {
             None => Some("the decision an agent answered for is not there"),
             Some(false) => Some("an agent answered where the arguments come from elsewhere"),
@@ -163,7 +168,11 @@ impl Approvals {
     pub(crate) fn lines(&self, report: &mut Report) {
         let added: usize = self.constrained.values().sum();
         if added > 0 || self.held > 0 {
-            report.judge("constraints", format!("{added} added, {} calls held by them", self.held), self.early.clone());
+            report.judge(
+                "constraints",
+                format!("{added} added, {} calls held by them", self.held),
+                self.early.clone(),
+            );
         }
         if !self.problems.is_empty() {
             report.fail("approvals", self.problems.clone());
@@ -172,7 +181,10 @@ impl Approvals {
             report.pass("approvals by people", self.people);
             if self.by_agents.is_empty() {
                 // The limits of the arguments are behind commitments, and the rules are not read here.
-                report.warn("approvals by agents", format!("{}; the rules that let them are not checked", self.agents));
+                report.warn(
+                    "approvals by agents",
+                    format!("{}; the rules that let them are not checked", self.agents),
+                );
             } else {
                 report.fail("approvals by agents", self.by_agents.clone());
             }

@@ -33,7 +33,8 @@ pub(crate) struct Files<'a> {
 impl<'a> Files<'a> {
     /// The archive, its manifest and the version it asks for.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Error> {
-        let mut entries: BTreeMap<_, _> = zip::open(bytes)?.into_iter().map(|entry| (entry.name, entry)).collect();
+        let mut entries: BTreeMap<_, _> =
+            zip::open(bytes)?.into_iter().map(|entry| (entry.name, entry)).collect();
         let manifest = entries.remove("manifest.json").ok_or(Error::Format("there is no manifest"))?;
         let (manifest, _) = manifest.read()?;
         let manifest = canon::parse(&manifest)?;
@@ -72,7 +73,8 @@ impl<'a> Files<'a> {
     }
     /// A file a bundle must have.
     pub(crate) fn need(&mut self, name: &str) -> Result<Vec<u8>, Stop> {
-        self.read(name)?.ok_or_else(|| Stop::Structure(Error::Structure("a file is missing"), name.to_owned()))
+        self.read(name)?
+            .ok_or_else(|| Stop::Structure(Error::Structure("a file is missing"), name.to_owned()))
     }
 
     /// Reads what nobody has read, and compares all with the manifest. What differs, is missing or is not listed.
@@ -100,11 +102,17 @@ impl<'a> Files<'a> {
     }
 }
 
-/// The lines of a JSON lines file, as records of which nothing is checked.
-pub(crate) fn records<'b>(bytes: &'b [u8], name: &str) -> Result<Vec<Unverified<'b>>, Stop> {
-    lines(bytes).map(|line| line.and_then(Unverified::parse)).collect::<Result<_, _>>().map_err(|error| match error {
-        error @ (Error::Json(_) | Error::Structure(_)) => Stop::Structure(error, name.to_owned()),
-        _ => Stop::Structure(Error::Structure("a line is no record"), name.to_owned()),
+/// The lines of a JSON lines file, as records of which nothing is checked, one at a time.
+pub(crate) fn records<'b>(
+    bytes: &'b [u8],
+    name: &'b str,
+) -> impl Iterator<Item = Result<(&'b [u8], Unverified<'b>), Stop>> {
+    lines(bytes).map(move |line| {
+        let read = |line| Unverified::parse(line).map(|record| (line, record));
+        line.and_then(read).map_err(|error| match error {
+            error @ (Error::Json(_) | Error::Structure(_)) => Stop::Structure(error, name.to_owned()),
+            _ => Stop::Structure(Error::Structure("a line is no record"), name.to_owned()),
+        })
     })
 }
 

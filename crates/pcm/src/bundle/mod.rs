@@ -27,12 +27,13 @@ pub use files::{FORMAT, VERSION};
 pub use report::{Check, Outcome, Problem, Report, Status};
 pub(crate) use runset::run_file;
 
+use crate::anchor::{self, Anchor};
 use crate::timeline::Keys;
-use crate::{Checkpoint, Error, Trust, Unverified, path};
+use crate::{Checkpoint, Error, Position, Trust, path};
 use canon::{Digest, Value};
 use files::{Files, Stop};
 use runs::Runs;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The threads that check pieces. `work` ends when there is nothing left to do, whoever runs it, however many do.
 pub trait Crew {
@@ -73,7 +74,9 @@ pub fn verify(bytes: &[u8], trust: &Trust, crew: &dyn Crew) -> Report {
     match Verifier::new(trust, crew).run(&mut files, &mut report) {
         Ok(()) => {}
         Err(Stop::Unusable(error)) => return Report::unusable(&error),
-        Err(Stop::Structure(error, place)) => report.fail("bundle structure", vec![Problem::new(&error, place)]),
+        Err(Stop::Structure(error, place)) => {
+            report.fail("bundle structure", vec![Problem::new(&error, place)])
+        }
     }
     // The manifest is over every file, so it is known last; it is told first.
     let told = std::mem::take(&mut report.checks);
@@ -92,6 +95,28 @@ pub fn verify(bytes: &[u8], trust: &Trust, crew: &dyn Crew) -> Report {
     report
 }
 
+/// The records of a bundle at these places of its log, as text, for whoever wants to open what they commit to. Says nothing
+/// of whether they hold: [`verify`] does.
+pub fn records(bytes: &[u8], places: &BTreeSet<Position>) -> Result<BTreeMap<Position, Vec<u8>>, Error> {
+    let files = Files::open(bytes)?;
+    let mut source = pieces::Source::new(&files, &pieces::run_files(&files));
+    let mut found = BTreeMap::new();
+    while let Some(piece) = source.next() {
+        for line in files::lines(&piece.bytes) {
+            let line = line?;
+            let seq = canon::parse(line)?.pointer("/event/seq").and_then(Value::as_u64);
+            if let Some(at) = seq.map(Position).filter(|at| places.contains(at)) {
+                found.insert(at, line.to_vec());
+            }
+        }
+    }
+    source.fault.map_or(Ok(found), Err)
+}
+
+const KEYS: &str = "keys/records.jsonl";
+/// How many problems of one kind a report keeps.
+const MOST: usize = 20;
+
 struct Verifier<'t> {
     trust: &'t Trust,
     crew: &'t dyn Crew,
@@ -100,6 +125,8 @@ struct Verifier<'t> {
 /// What every later step needs: the checkpoint, and the proofs under it.
 struct Ground {
     checkpoint: Checkpoint,
+    /// Where the checkpoint is anchored, if the verifier pins such logs and the bundle shows it.
+    anchor: Option<Anchor>,
     proofs: HashMap<u64, Vec<Digest>>,
 }
 
@@ -123,22 +150,24 @@ impl<'t> Verifier<'t> {
 
     fn run(&self, files: &mut Files<'_>, report: &mut Report) -> Result<(), Stop> {
         let Some(ground) = self.ground(files, report)? else { return Ok(()) };
-        let text = files.need("keys/records.jsonl")?;
-        let shown = files::records(&text, "keys/records.jsonl")?;
-        let (keys, shown, mut key_problems) = self.keys(&shown, &ground);
+        let (keys, shown, mut key_problems) = self.keys(&files.need(KEYS)?, &ground)?;
         let runs = Runs::read(files, &keys, self.crew)?;
         let set = if files.entry("registry/run-set.json").is_some() {
             Some(runset::check(self, files, &ground, &keys, &runs, report)?)
         } else if runs.about_one() {
             None
         } else {
-            let error = Error::Structure("neither one run, nor one with its findings and replays, nor a set of runs");
+            let error =
+                Error::Structure("neither one run, nor one with its findings and replays, nor a set of runs");
             return Err(Stop::Structure(error, "runs".to_owned()));
         };
         if let Some(set) = &set {
             for (seq, hash) in &set.retired {
                 if !shown.iter().any(|one| one.seq == *seq && one.hash == *hash) {
-                    key_problems.push(Problem::new(&Error::KeyRecord("a retirement is withheld"), format!("seq {seq}")));
+                    key_problems.push(Problem::new(
+                        &Error::KeyRecord("a retirement is withheld"),
+                        format!("seq {seq}"),
+                    ));
                 }
             }
         }
@@ -150,7 +179,12 @@ impl<'t> Verifier<'t> {
         let relied = runs.last_seq().max(keys.last().map_or(0, |position| position.0));
         let proven = set.as_ref().and_then(|set| set.proven_to).is_some_and(|to| to >= relied);
         if !proven && (count > 1 || shown.iter().any(|one| one.retires)) {
-            report.warn("keys", format!("no set of runs from the start reaches seq {relied}: a withheld retirement would not show"));
+            report.warn(
+                "keys",
+                format!(
+                    "no set of runs from the start reaches seq {relied}: a withheld retirement would not show"
+                ),
+            );
         }
         runs.checks(&ground, report);
         self.policies(files, report);
@@ -168,7 +202,7 @@ impl<'t> Verifier<'t> {
         );
         runs.approvals(report);
         let notes = set.as_ref().map_or(&[][..], |set| &set.notes);
-        report.assurance = lines::assurance(&ground.checkpoint, notes, self.trust, self_approved, proven);
+        report.assurance = lines::assurance(&ground, notes, self.trust, self_approved, proven);
         report.facts = vec![
             ("origin", ground.checkpoint.origin.to_string()),
             ("size", ground.checkpoint.size.to_string()),
@@ -200,9 +234,11 @@ impl<'t> Verifier<'t> {
         let sized = proofs.get("tree_size").and_then(Value::as_u64) == Some(checkpoint.size);
         let problems = if sized { Vec::new() } else { vec![Problem::new(&Error::TreeSize, PROOFS)] };
         report.judge("checkpoint", format!("{} at size {}", checkpoint.origin, checkpoint.size), problems);
-        let quorum = checkpoint.quorum(self.trust).err().iter().map(|error| Problem::new(error, "")).collect();
+        let quorum =
+            checkpoint.quorum(self.trust).err().iter().map(|error| Problem::new(error, "")).collect();
         let (found, required) = (checkpoint.seen.len(), self.trust.required());
         report.judge("witness quorum", format!("{found} pinned witnesses, {required} required"), quorum);
+        let anchor = self.anchor(files, &note, checkpoint.size, report)?;
         let inclusion = proofs.get("inclusion").and_then(Value::as_object);
         let inclusion = inclusion.ok_or_else(|| bad("there are no proofs"))?;
         let proofs = inclusion
@@ -212,30 +248,58 @@ impl<'t> Verifier<'t> {
                 (number.to_string() == seq).then_some((number, path(hashes)?))
             })
             .collect();
-        Ok(Some(Ground { checkpoint, proofs }))
+        Ok(Some(Ground { checkpoint, anchor, proofs }))
     }
 
-    fn keys(&self, records: &[Unverified<'_>], ground: &Ground) -> (Keys, Vec<Shown>, Vec<Problem>) {
-        let log_id = records.first().and_then(|record| record.event().get("log_id")).and_then(Value::as_str);
-        let mut keys = Keys::new(log_id.unwrap_or_default(), self.trust);
+    /// An anchor that does not hold fails the bundle; none is looked for where none is pinned.
+    fn anchor(
+        &self,
+        files: &mut Files<'_>,
+        note: &[u8],
+        size: u64,
+        report: &mut Report,
+    ) -> Result<Option<Anchor>, Stop> {
+        let Some(rekor) = &self.trust.rekor else { return Ok(None) };
+        let Some(entry) = files.read(&format!("rekor/{size}.json"))? else { return Ok(None) };
+        let stamp = files.read(&format!("tsa/{size}.tsr"))?.unwrap_or_default();
+        match anchor::check(note, &entry, &stamp, rekor, self.trust) {
+            Ok(anchor) => {
+                report.pass("rekor anchor", format!("in {} since {}", anchor.log, anchor.at));
+                Ok(Some(anchor))
+            }
+            Err(error) => {
+                report.fail("rekor anchor", vec![Problem::new(&error, format!("rekor/{size}.json"))]);
+                Ok(None)
+            }
+        }
+    }
+
+    fn keys(&self, text: &[u8], ground: &Ground) -> Result<(Keys, Vec<Shown>, Vec<Problem>), Stop> {
+        let mut keys: Option<Keys> = None;
         let (mut shown, mut problems) = (Vec::new(), Vec::new());
-        for record in records {
-            let seq = record.event().get("seq").and_then(Value::as_u64);
-            let place = seq.map_or_else(|| "keys/records.jsonl".to_owned(), |seq| format!("seq {seq}"));
+        for record in files::records(text, KEYS) {
+            let (_, record) = record?;
+            let member = |name| record.event().get(name);
+            let log_id = || member("log_id").and_then(Value::as_str).unwrap_or_default();
+            let keys = keys.get_or_insert_with(|| Keys::new(log_id(), self.trust));
+            let seq = member("seq").and_then(Value::as_u64);
             let included = match (seq, record.hash()) {
                 (Some(seq), Some(hash)) if ground.includes(seq, &hash) => Some((seq, hash)),
                 _ => None,
             };
-            match included.ok_or(Error::NotIncluded).and_then(|_| keys.take(record, self.trust)) {
-                Ok(()) => {}
-                Err(error) => problems.push(Problem::new(&error, place)),
+            let outcome = included.ok_or(Error::NotIncluded).and_then(|_| keys.take(&record, self.trust));
+            if let Err(error) = outcome
+                && problems.len() < MOST
+            {
+                let place = seq.map_or_else(|| KEYS.to_owned(), |seq| format!("seq {seq}"));
+                problems.push(Problem::new(&error, place));
             }
             if let Some((seq, hash)) = included {
-                let retires = record.event().get("type").and_then(Value::as_str) == Some("key.retire");
+                let retires = member("type").and_then(Value::as_str) == Some("key.retire");
                 shown.push(Shown { seq, hash, retires });
             }
         }
-        (keys, shown, problems)
+        Ok((keys.unwrap_or_else(|| Keys::new("", self.trust)), shown, problems))
     }
 
     fn policies(&self, files: &mut Files<'_>, report: &mut Report) {
@@ -244,8 +308,11 @@ impl<'t> Verifier<'t> {
         let _ = files.differing();
         for name in names {
             let own = files.digest(name).map(|digest| format!("policies/{digest}.json"));
-            let problems =
-                if own.as_deref() == Some(name) { Vec::new() } else { vec![Problem::new(&Error::PolicyName, name)] };
+            let problems = if own.as_deref() == Some(name) {
+                Vec::new()
+            } else {
+                vec![Problem::new(&Error::PolicyName, name)]
+            };
             report.judge("policy snapshot", name, problems);
         }
     }

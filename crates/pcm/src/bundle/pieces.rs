@@ -4,6 +4,7 @@ use super::files::{Files, too_long};
 use crate::Error;
 use crate::zip::{CHUNK, Entry, Unpack};
 use canon::Digest;
+use std::collections::HashMap;
 
 /// How much of a file is handed out at a time, in bytes, if its lines allow.
 const PIECE: usize = 256 << 10;
@@ -53,11 +54,15 @@ impl RunFiles<'_> {
 /// The runs by the names of their files, in the order of the names.
 pub(crate) fn run_files<'a>(files: &Files<'a>) -> Vec<RunFiles<'a>> {
     let mut runs: Vec<RunFiles<'a>> = Vec::new();
+    let mut places = HashMap::new();
     for name in files.names().filter(|name| name.starts_with("runs/")) {
         let whole = stem(name).map_or_else(|| name.to_owned(), |stem| format!("{stem}.jsonl"));
-        match runs.iter_mut().rev().take(2).find(|run| run.name == whole) {
+        match places.get(&whole).and_then(|at: &usize| runs.get_mut(*at)) {
             Some(run) => run.parts.push(name),
-            None => runs.push(RunFiles { name: whole, parts: vec![name] }),
+            None => {
+                places.insert(whole.clone(), runs.len());
+                runs.push(RunFiles { name: whole, parts: vec![name] });
+            }
         }
     }
     runs
@@ -78,16 +83,10 @@ pub(crate) struct Source<'a> {
     pieces: usize,
     /// The digests of the files that were read to their end.
     pub(crate) read: Vec<(&'a str, Digest)>,
-    pub(crate) stopped: Option<Fault>,
-}
-
-/// Why there are no more pieces.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    Zip(Error),
-    Lines(Error, String),
-    /// Somebody found enough.
-    Enough,
+    /// Somebody has seen enough.
+    pub(crate) stopped: bool,
+    /// A file that does not unpack.
+    pub(crate) fault: Option<Error>,
 }
 
 struct Open<'a> {
@@ -107,11 +106,11 @@ impl<'a> Source<'a> {
             .filter_map(|(run, part, name)| Some((run, part, files.entry(name)?)))
             .collect();
         queue.reverse();
-        Self { queue, open: None, pieces: 0, read: Vec::new(), stopped: None }
+        Self { queue, open: None, pieces: 0, read: Vec::new(), stopped: false, fault: None }
     }
 
     pub(crate) fn next(&mut self) -> Option<Piece> {
-        while self.stopped.is_none() {
+        while !self.stopped && self.fault.is_none() {
             let mut open = match self.open.take() {
                 Some(open) => open,
                 None => {
@@ -120,13 +119,13 @@ impl<'a> Source<'a> {
                 }
             };
             match open.lines() {
-                Err(fault) => self.stopped = Some(fault),
-                Ok((bytes, more)) => {
+                Err(error) => self.fault = Some(error),
+                Ok((bytes, state)) => {
                     let (run, part) = (open.run, open.part);
-                    if more {
-                        self.open = Some(open);
-                    } else {
-                        self.read.push((open.name, open.unpack.digest()));
+                    match state {
+                        State::More => self.open = Some(open),
+                        State::End => self.read.push((open.name, open.unpack.digest())),
+                        State::Enough => {}
                     }
                     if !bytes.is_empty() {
                         self.pieces += 1;
@@ -139,34 +138,33 @@ impl<'a> Source<'a> {
     }
 }
 
+enum State {
+    More,
+    End,
+    /// What was handed out cannot be a line, so the rest of the file does not matter.
+    Enough,
+}
+
 impl Open<'_> {
-    /// The next whole lines, and whether there is more.
-    fn lines(&mut self) -> Result<(Vec<u8>, bool), Fault> {
+    /// The next lines: whole ones, but for what ends the file without ending its line, or is too long for one.
+    fn lines(&mut self) -> Result<(Vec<u8>, State), Error> {
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.reserve((PIECE + CHUNK).saturating_sub(bytes.len()));
+        // What is left from before has no line end.
+        let mut whole = 0;
         loop {
             let before = bytes.len();
-            let more = self.unpack.more(&mut bytes, CHUNK).map_err(Fault::Zip)?;
-            let ended = bytes.get(before..).unwrap_or_default().iter().rposition(|&byte| byte == b'\n');
-            if !more {
-                return match bytes.last() {
-                    Some(b'\n') | None => Ok((bytes, false)),
-                    Some(_) => {
-                        let why = Error::Structure("the last line is not ended");
-                        Err(Fault::Lines(why, self.name.to_owned()))
-                    }
-                };
+            if !self.unpack.more(&mut bytes, CHUNK)? {
+                return Ok((bytes, State::End));
             }
-            match ended {
-                Some(at) if bytes.len() >= PIECE => {
-                    self.rest = bytes.split_off(before + at + 1);
-                    return Ok((bytes, true));
-                }
-                None if bytes.len() >= PIECE && !bytes.contains(&b'\n') && too_long(&bytes) => {
-                    let why = Error::Structure("a line longer than 1 MiB");
-                    return Err(Fault::Lines(why, self.name.to_owned()));
-                }
-                _ => {}
+            let new = bytes.get(before..).unwrap_or_default();
+            whole = new.iter().rposition(|&byte| byte == b'\n').map_or(whole, |at| before + at + 1);
+            if whole > 0 && bytes.len() >= PIECE {
+                self.rest = bytes.split_off(whole);
+                return Ok((bytes, State::More));
+            }
+            if too_long(bytes.get(whole..).unwrap_or_default()) {
+                return Ok((bytes, State::Enough));
             }
         }
     }

@@ -2,17 +2,14 @@
 
 use super::approvals::Approvals;
 use super::files::{Files, Stop, lines};
-use super::pieces::{Fault, Piece, RunFiles, Source, run_files};
+use super::pieces::{Piece, RunFiles, Source, run_files};
 use super::tally::{Head, Tally};
-use super::{Crew, Ground, Problem, Report};
+use super::{Crew, Ground, MOST, Problem, Report};
 use crate::timeline::Keys;
 use crate::{Error, Event, Unverified, event};
 use canon::{Digest, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// How many problems of one kind a report keeps.
-const MOST: usize = 20;
 
 /// What the place of a record in its run is checked by, read from the record whether it holds or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,10 +72,15 @@ impl Runs {
                 // The guard is dropped before the piece is looked at.
                 let piece = locked(&source).next();
                 let Some(piece) = piece else { return };
-                let part = || named.get(piece.run).and_then(|run| run.parts.get(piece.part)).map(|&name| name.to_owned());
+                let part = || {
+                    named
+                        .get(piece.run)
+                        .and_then(|run| run.parts.get(piece.part))
+                        .map(|&name| name.to_owned())
+                };
                 let outcome = check(&piece, keys).map_err(|error| (error, part().unwrap_or_default()));
                 if locked(&sink).put(piece.index, outcome, &named) {
-                    locked(&source).stopped.get_or_insert(Fault::Enough);
+                    locked(&source).stopped = true;
                 }
             }
         });
@@ -87,12 +89,10 @@ impl Runs {
         for (name, digest) in source.read {
             files.found(name, digest);
         }
-        // Pieces before the one that stopped the reading may hold an earlier fault.
-        match (source.stopped, sink.stopped) {
-            (Some(Fault::Zip(error)), _) => return Err(Stop::Unusable(error)),
-            (_, Some((error, name))) => return Err(Stop::Structure(error, name)),
-            (Some(Fault::Lines(error, name)), None) => return Err(Stop::Structure(error, name)),
-            _ => {}
+        match (source.fault, sink.stopped) {
+            (Some(error), _) => return Err(Stop::Unusable(error)),
+            (None, Some((error, name))) => return Err(Stop::Structure(error, name)),
+            (None, None) => {}
         }
         let mut runs = sink.runs;
         for run in &named {
@@ -141,12 +141,21 @@ impl Runs {
     /// The checks every record and every run must pass.
     pub(crate) fn checks(&self, ground: &Ground, report: &mut Report) {
         if self.in_parts > 0 {
-            let detail = format!("{} runs in {} parts, each continuing the one before", self.in_parts, self.parts);
+            let detail =
+                format!("{} runs in {} parts, each continuing the one before", self.in_parts, self.parts);
             report.judge("run parts", detail, self.layout.clone());
         }
         let records = self.records();
-        report.judge("signatures", format!("{records} records, each by a key valid at its place"), self.problems.clone());
-        report.judge("run chain", format!("{} runs, each without a gap from its first record", self.count()), self.chain.clone());
+        report.judge(
+            "signatures",
+            format!("{records} records, each by a key valid at its place"),
+            self.problems.clone(),
+        );
+        report.judge(
+            "run chain",
+            format!("{} runs, each without a gap from its first record", self.count()),
+            self.chain.clone(),
+        );
         let within = |link: &Link| match (link.seq, link.hash) {
             (Some(seq), Some(hash)) => ground.includes(seq, &hash),
             _ => false,

@@ -33,6 +33,9 @@ struct Told {
     leaves: Vec<(Vec<u8>, Vec<Digest>)>,
 }
 
+/// The registry's checkpoints at both ends: their roots by size, themselves, and what is wrong with them.
+type Ends = (HashMap<u64, Digest>, Vec<Checkpoint>, Vec<Problem>);
+
 /// What the leaves say.
 #[derive(Default)]
 struct Found {
@@ -80,7 +83,13 @@ pub(crate) fn check(
         problems.push(problem("a leaf of the range is missing", FILE));
     }
     let text = files.need(RECORDS)?;
-    let records = files::records(&text, RECORDS)?;
+    let mut records = HashMap::new();
+    for record in files::records(&text, RECORDS) {
+        let (line, record) = record?;
+        if let Some(seq) = record.event().get("seq").and_then(Value::as_u64) {
+            records.insert(seq, line);
+        }
+    }
     let mut found = Found { problems, ..Found::default() };
     found.leaves(&told, roots.get(&to), &records, ground, keys);
     found.runs(runs);
@@ -119,16 +128,17 @@ fn told(value: &Value<'_>, from: u64, to: u64) -> Option<Told> {
     let leaves = leaves
         .map(|one| Some((base64(one.get("leaf")?.as_str()?)?, path(one.get("inclusion")?)?)))
         .collect::<Option<_>>()?;
-    Some(Told { from, to, salt: Digest::from_bytes(salt), consistency: path(value.get("consistency")?)?, leaves })
+    Some(Told {
+        from,
+        to,
+        salt: Digest::from_bytes(salt),
+        consistency: path(value.get("consistency")?)?,
+        leaves,
+    })
 }
 
 /// The registry's checkpoints at both ends, signed by the log's own keys under the registry's name, cosigned by enough.
-fn roots(
-    verifier: &Verifier<'_>,
-    files: &mut Files<'_>,
-    ground: &Ground,
-    told: &Told,
-) -> Result<(HashMap<u64, Digest>, Vec<Checkpoint>, Vec<Problem>), Stop> {
+fn roots(verifier: &Verifier<'_>, files: &mut Files<'_>, ground: &Ground, told: &Told) -> Result<Ends, Stop> {
     let log = &ground.checkpoint.origin;
     let name = registry::origin(log, &told.salt).map_err(|_| malformed(FILE))?;
     let (mut roots, mut notes, mut problems) = (HashMap::new(), Vec::new(), Vec::new());
@@ -158,14 +168,10 @@ impl Found {
         &mut self,
         told: &Told,
         root: Option<&Digest>,
-        records: &[Unverified<'_>],
+        records: &HashMap<u64, &[u8]>,
         ground: &Ground,
         keys: &Keys,
     ) {
-        let by_seq: HashMap<u64, &Unverified<'_>> = records
-            .iter()
-            .filter_map(|record| Some((record.event().get("seq").and_then(Value::as_u64)?, record)))
-            .collect();
         for ((bytes, path), index) in told.leaves.iter().zip(told.from..told.to) {
             let place = || format!("leaf {index}");
             let within = root.is_some_and(|root| {
@@ -182,18 +188,22 @@ impl Found {
                     continue;
                 }
             };
-            let record = by_seq.get(&leaf.seq).filter(|record| {
-                record.hash() == Some(leaf.hash) && ground.includes(leaf.seq, &leaf.hash)
-            });
+            let record = records
+                .get(&leaf.seq)
+                .and_then(|line| Unverified::parse(line).ok())
+                .filter(|record| record.hash() == Some(leaf.hash) && ground.includes(leaf.seq, &leaf.hash));
             let Some(record) = record else {
                 self.problems.push(problem("a leaf points to a record that is missing or another", place()));
                 continue;
             };
             match record.check(keys) {
                 Err(error) => self.problems.push(Problem::new(&error, place())),
-                Ok(checked) if Leaf::of(&checked, &told.salt) == Some(leaf) => self.take(&leaf, &checked.event()),
+                Ok(checked) if Leaf::of(&checked, &told.salt) == Some(leaf) => {
+                    self.take(&leaf, &checked.event())
+                }
                 Ok(_) => {
-                    self.problems.push(problem("a leaf points to a record that is missing or another", place()));
+                    self.problems
+                        .push(problem("a leaf points to a record that is missing or another", place()));
                 }
             }
         }

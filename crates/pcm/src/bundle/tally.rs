@@ -130,7 +130,9 @@ impl Tally {
         if let Some(source) = event.text("args_source") {
             count(&mut self.sources, source);
         }
-        for (name, _) in event.value().get("ext").and_then(Value::as_object).into_iter().flat_map(|ext| ext.iter()) {
+        for (name, _) in
+            event.value().get("ext").and_then(Value::as_object).into_iter().flat_map(|ext| ext.iter())
+        {
             count(&mut self.ext, name);
         }
         if event.kind() == "ext" {
@@ -215,16 +217,26 @@ impl Tally {
         }
         let open: BTreeSet<_> = heads.iter().flat_map(|head| &head.fail_open).map(String::as_str).collect();
         let open: Vec<_> = open.into_iter().collect();
-        report.note("fail-open classes", open.is_empty(), if open.is_empty() { "none".to_owned() } else { open.join(", ") });
+        report.note(
+            "fail-open classes",
+            open.is_empty(),
+            if open.is_empty() { "none".to_owned() } else { open.join(", ") },
+        );
     }
 
     /// What comes after the approvals.
     pub(crate) fn last_lines(&self, report: &mut Report) {
         if self.break_glass > 0 {
-            report.warn("break-glass approvals", format!("{} answered under the break-glass role", self.break_glass));
+            report.warn(
+                "break-glass approvals",
+                format!("{} answered under the break-glass role", self.break_glass),
+            );
         }
         for (name, number) in &self.ext {
-            report.warn("not interpreted", format!("{number} records carry ext.{name}, which has no meaning here"));
+            report.warn(
+                "not interpreted",
+                format!("{number} records carry ext.{name}, which has no meaning here"),
+            );
         }
     }
 
@@ -242,8 +254,12 @@ impl Tally {
         let rest = |kind: &String| {
             !TOLD_ELSEWHERE.contains(&kind.as_str()) && !OWN_LINE.iter().any(|(own, _, _)| own == kind)
         };
-        let alarms: BTreeMap<_, _> =
-            self.gaps.iter().filter(|(kind, _)| rest(kind)).map(|(kind, number)| (kind.clone(), *number)).collect();
+        let alarms: BTreeMap<_, _> = self
+            .gaps
+            .iter()
+            .filter(|(kind, _)| rest(kind))
+            .map(|(kind, number)| (kind.clone(), *number))
+            .collect();
         if !alarms.is_empty() {
             report.warn("gaps", words(&alarms));
         }
@@ -253,7 +269,9 @@ impl Tally {
         if self.calls.is_empty() {
             return;
         }
-        let of = |claim| self.calls.values().filter(|call| call.weakest.unwrap_or(Claim::Untiered) == claim).count();
+        let of = |claim| {
+            self.calls.values().filter(|call| call.weakest.unwrap_or(Claim::Untiered) == claim).count()
+        };
         let split = self.calls.values().filter(|call| call.paths.len() > 1).count();
         let detail = format!(
             "{} calls: T1 {}, T2 {}, T3 {}, untiered {}; {split} decided and completed by different ways",

@@ -6,6 +6,7 @@
     clippy::as_conversions
 )]
 
+mod anchors;
 mod bundles;
 mod message;
 mod openings;

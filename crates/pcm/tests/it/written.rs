@@ -26,9 +26,16 @@ fn a_bundle_of_ours_holds_with_and_without_another_key() {
     for rotate in [false, true] {
         let sample = sample(3, rotate);
         let report = verify(&sample.bundle, &trust(&sample), &Alone);
-        assert_eq!((report.outcome, report.integrity.as_str()), (Outcome::Verified, "VERIFIED"), "{report:#?}");
+        assert_eq!(
+            (report.outcome, report.integrity.as_str()),
+            (Outcome::Verified, "VERIFIED"),
+            "{report:#?}"
+        );
         assert_eq!(report.facts[4], ("records", "14".to_owned()));
-        assert_eq!(report.checks.iter().filter(|check| check.check == "keys").count(), 1 + usize::from(rotate));
+        assert_eq!(
+            report.checks.iter().filter(|check| check.check == "keys").count(),
+            1 + usize::from(rotate)
+        );
     }
 }
 

@@ -19,6 +19,7 @@ mod checkpoint;
 #[allow(dead_code)]
 #[path = "../../../mandate/tests/it/desk.rs"]
 mod desk;
+mod evidence;
 mod export;
 #[allow(dead_code)]
 #[path = "../../../mandate/tests/it/fixture.rs"]
