@@ -33,6 +33,9 @@ pub enum Command {
     /// Mandates: hash a document, judge an action, rebuild what the engine signs
     #[command(subcommand)]
     Mandate(crate::commands::mandate::Mandate),
+    /// Messages that carry their proofs: some to try, and what one says
+    #[command(subcommand)]
+    Message(crate::commands::message::Message),
     /// Evidence of what an agent did: a sample to try, and what records commit to
     #[command(subcommand)]
     Evidence(crate::commands::evidence::Evidence),

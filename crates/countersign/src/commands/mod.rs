@@ -6,6 +6,7 @@ pub mod evidence;
 pub mod keep;
 pub mod keys;
 pub mod mandate;
+pub mod message;
 pub mod room;
 pub mod serve;
 pub mod shell;

@@ -192,6 +192,10 @@ impl Message {
     pub fn to(&self) -> &str {
         &self.wire.to
     }
+    /// The id and the predicate of each claim.
+    pub fn claims(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.wire.claims.iter().map(|claim| (claim.id.as_str(), claim.pred.as_str()))
+    }
     /// Free text; proves nothing.
     pub fn text(&self) -> Option<&str> {
         self.wire.text.as_deref()
