@@ -33,6 +33,9 @@ pub enum Command {
     /// Mandates: hash a document, judge an action, propose one as its agent, sign as its approver
     #[command(subcommand)]
     Mandate(crate::commands::mandate::Mandate),
+    /// Messages that carry their proofs: some to try, and what one says
+    #[command(subcommand)]
+    Message(crate::commands::message::Message),
     /// Evidence of what an agent did: a sample to try, and what records commit to
     #[command(subcommand)]
     Evidence(crate::commands::evidence::Evidence),
@@ -105,8 +108,8 @@ pub enum Part {
 
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// A room bundle, a brief, a ledger export, a proof of a mandate, a Masumi job, a checkpoint or an evidence bundle; - for
-    /// standard input
+    /// A room bundle, a brief, a ledger export, a proof of a mandate, a Masumi job, a checkpoint, an evidence bundle or a
+    /// message; - for standard input
     pub file: PathBuf,
     /// With a receipt or a run as the API gives it: the export of its mandate's log
     #[arg(long, value_name = "FILE")]
@@ -123,6 +126,12 @@ pub struct Verify {
     /// Exit status 3 where evidence holds and something in it warns
     #[arg(long)]
     pub strict: bool,
+    /// The instant at which a message is judged, instead of now
+    #[arg(long, value_name = "INSTANT")]
+    pub now: Option<String>,
+    /// As which of the trust file's receivers a message is judged
+    #[arg(long, value_name = "ID")]
+    pub receiver: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -42,6 +42,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
         Command::Mandate(command) => return wait(commands::mandate::run(&command)),
         Command::Evidence(command) => commands::evidence::run(&command)?,
+        Command::Message(command) => commands::message::run(&command)?,
         Command::Keys(command) => commands::keys::run(&command)?,
         Command::Completions { shell } => commands::shell::completions(shell)?,
         Command::Man { folder } => commands::shell::man(&folder)?,

@@ -11,13 +11,14 @@ mod job;
 mod join;
 mod log;
 mod mandate;
+mod message;
 mod report;
 mod room;
 mod trust;
 
 pub use join::join;
 pub use pcm::bundle::{Alone, Crew};
-pub use report::{Evidence, Kind, Report, Verdict};
+pub use report::{Claim, Evidence, Kind, Message, Report, Verdict};
 pub use trust::{Trust, TrustError};
 
 use report::{Check, Stop};
@@ -73,7 +74,12 @@ fn whole(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
         report.kind = Some(Kind::Checkpoint);
         return checkpoint::check(bytes, trust, report);
     }
-    let value = canon::parse(bytes).map_err(|error| Stop::unusable_json(&error))?;
+    let parsed = canon::parse(bytes);
+    if message::looks_like(parsed.as_ref().ok(), trust) {
+        report.kind = Some(Kind::Message);
+        return message::check(bytes, trust, report);
+    }
+    let value = parsed.map_err(|error| Stop::unusable_json(&error))?;
     match value.get("type").and_then(canon::Value::as_str) {
         Some(room::TYPE) => {
             report.kind = Some(Kind::RoomBundle);

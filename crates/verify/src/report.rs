@@ -28,6 +28,8 @@ pub enum Kind {
     Basis,
     /// A Masumi job: what was asked and delivered, under the MIP-004 hashes of its payment.
     MasumiJob,
+    /// What an agent says to another, with records as proof.
+    Message,
 }
 
 /// The answer, and the exit code that says it (D9).
@@ -36,6 +38,8 @@ pub enum Kind {
 pub enum Verdict {
     /// 0: every check passed.
     Valid,
+    /// 3: a message that may be accepted, and not everything it claims is proven.
+    Unproven,
     /// 1: the file says what it is, and it does not hold.
     Refused,
     /// 2: no proof at all: unreadable, not strict JSON, of no known kind, or without the trust it needs.
@@ -46,6 +50,7 @@ impl Verdict {
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Valid => 0,
+            Self::Unproven => 3,
             Self::Refused => 1,
             Self::Unusable => 2,
         }
@@ -74,6 +79,32 @@ pub struct Report {
     /// Of evidence, what was checked one by one.
     #[serde(flatten)]
     pub evidence: Option<Evidence>,
+    /// Of a message, what is found of each claim.
+    #[serde(flatten)]
+    pub message: Option<Message>,
+}
+
+/// How a message is judged, in the words of its protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Message {
+    /// `accept`, `accept_unproven` or `reject`.
+    pub overall: &'static str,
+    /// The class of the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<&'static str>,
+    pub claims: Vec<Claim>,
+    /// The hash of the grant it is asked under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Claim {
+    pub id: String,
+    /// `proven`, `unproven` or `failed`.
+    pub verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<&'static str>,
 }
 
 /// How evidence is reported, in the words of its format.
@@ -106,6 +137,7 @@ impl Report {
             pinned,
             facts: BTreeMap::new(),
             evidence: None,
+            message: None,
         }
     }
 
@@ -138,6 +170,10 @@ pub(crate) struct Stop {
 impl Stop {
     pub(crate) fn refused(code: &'static str, place: impl fmt::Display, detail: impl fmt::Display) -> Self {
         Self { verdict: Verdict::Refused, code, place: place.to_string(), detail: detail.to_string() }
+    }
+
+    pub(crate) fn unproven(code: &'static str, place: impl fmt::Display, detail: impl fmt::Display) -> Self {
+        Self { verdict: Verdict::Unproven, ..Self::refused(code, place, detail) }
     }
 
     pub(crate) fn unusable(code: &'static str, place: impl fmt::Display, detail: impl fmt::Display) -> Self {

@@ -1,14 +1,18 @@
+use env::Timestamp;
 use keys::PublicKey;
 use ledger::note::{Pins, VerifierKey};
 use ledger::{Coded, Who};
 use mandate::text::Ed25519Key;
+use pcm::message::Receiver;
 use serde::Deserialize;
+use std::sync::Arc;
 
 /// The keys a verifier already has.
 ///
 /// As a file: `{"servers":[JWK], "logs":[vkey], "witnesses":[vkey], "witnesses_required":n, "origins":[origin],
 /// "verifiers":["ed25519:…"], "verifiers_required":n}`, strict JSON, every member optional, no other. Or the trust file of
-/// evidence, which has `algs`: [`pcm::Trust`].
+/// evidence, which has `algs`: [`pcm::Trust`]. Or that of a receiver of messages, which has `speakers` and holds one of evidence:
+/// [`pcm::message::Receiver`].
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
     /// Servers whose heads are believed. Empty: none is.
@@ -21,6 +25,12 @@ pub struct Trust {
     pub(crate) pins: Pins,
     /// For evidence.
     pub(crate) evidence: Option<pcm::Trust>,
+    /// For messages.
+    pub(crate) messages: Option<Arc<Receiver>>,
+    /// When messages are judged.
+    pub(crate) now: Option<Timestamp>,
+    /// As which of the file's receivers; `None` for any.
+    pub(crate) receiver: Option<String>,
     logs: usize,
     witnesses_required: usize,
 }
@@ -37,12 +47,13 @@ pub struct TrustError {
 impl Trust {
     pub fn parse(bytes: &[u8]) -> Result<Self, TrustError> {
         let value = canon::parse(bytes).map_err(json_error)?;
+        if Receiver::is(&value) {
+            let receiver = Receiver::read(&value).map_err(|error| evidence_error(&error))?;
+            let own = Self::of_evidence(receiver.trust().clone());
+            return Ok(Self { messages: Some(Arc::new(receiver)), ..own });
+        }
         if pcm::Trust::is(&value) {
-            return pcm::Trust::read(&value).map(Self::of_evidence).map_err(|error| TrustError {
-                code: error.code(),
-                place: error.place().unwrap_or_default(),
-                detail: error.to_string(),
-            });
+            return pcm::Trust::read(&value).map(Self::of_evidence).map_err(|error| evidence_error(&error));
         }
         let wire: Wire = canon::from_value(value).map_err(json_error)?;
         let keys = |keys: &[String], list: &str| {
@@ -77,23 +88,26 @@ impl Trust {
             verifiers: wire.verifiers,
             verifiers_required: wire.verifiers_required,
             pins,
-            evidence: None,
             logs: wire.logs.len(),
             witnesses_required: wire.witnesses_required,
+            ..Self::default()
         })
+    }
+
+    /// The same, with the instant at which messages are judged, and as which receiver.
+    #[must_use]
+    pub fn standing(self, now: Timestamp, receiver: Option<String>) -> Self {
+        Self { now: Some(now), receiver, ..self }
     }
 
     /// No server is known by it, so it says nothing of rooms and mandates.
     fn of_evidence(evidence: pcm::Trust) -> Self {
         Self {
-            servers: Vec::new(),
-            origins: Vec::new(),
-            verifiers: Vec::new(),
-            verifiers_required: 0,
             pins: evidence.pins().clone(),
             logs: evidence.origins().count(),
             witnesses_required: evidence.required(),
             evidence: Some(evidence),
+            ..Self::default()
         }
     }
 
@@ -141,6 +155,10 @@ struct Wire {
 
 fn json_error(error: canon::Error) -> TrustError {
     TrustError { code: error.code.as_str(), place: error.place, detail: error.detail }
+}
+
+fn evidence_error(error: &pcm::Error) -> TrustError {
+    TrustError { code: error.code(), place: error.place().unwrap_or_default(), detail: error.to_string() }
 }
 
 fn ledger_error(error: &ledger::Error, place: String) -> TrustError {

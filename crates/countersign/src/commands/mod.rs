@@ -7,6 +7,7 @@ pub mod evidence;
 pub mod keep;
 pub mod keys;
 pub mod mandate;
+pub mod message;
 pub mod principal;
 pub mod room;
 pub mod serve;

@@ -1,5 +1,6 @@
 use super::Failure;
 use crate::cli::Verify;
+use env::Timestamp;
 use pcm::bundle::Status;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -8,8 +9,15 @@ use std::process::ExitCode;
 use verify::{Crew, Evidence, Report, Trust, Verdict};
 
 pub fn run(arguments: &Verify) -> Result<ExitCode, Failure> {
+    let now = match &arguments.now {
+        Some(text) => instant(text)?,
+        None => env::Source::env(&env::System).now(),
+    };
     let trust = match &arguments.trust {
-        Some(path) => Some(Trust::parse(&super::read_input(path)?).map_err(Failure::unusable_by)?),
+        Some(path) => {
+            let trust = Trust::parse(&super::read_input(path)?).map_err(Failure::unusable_by)?;
+            Some(trust.standing(now, arguments.receiver.clone()))
+        }
         None => None,
     };
     let further: Vec<&Path> =
@@ -34,6 +42,12 @@ pub fn run(arguments: &Verify) -> Result<ExitCode, Failure> {
     }
 }
 
+/// With three decimals or six.
+fn instant(text: &str) -> Result<Timestamp, Failure> {
+    let read = text.parse().ok().or_else(|| pcm::instant(text));
+    read.ok_or_else(|| Failure::unusable(format!("{text:?} is not an instant as YYYY-MM-DDThh:mm:ss.mmmZ")))
+}
+
 /// What holds, with warnings, under `--strict` (D9).
 const WARNED: u8 = 3;
 
@@ -56,6 +70,7 @@ pub fn shown(report: &Report) -> String {
         (Verdict::Valid, false) => {
             "valid: whole and consistent, by the keys it carries itself (name yours with --trust)".to_owned()
         }
+        (Verdict::Unproven, _) => format!("accepted, but not all of it is proven: {}", report.code.unwrap_or_default()),
         (Verdict::Refused, _) => format!("refused: {}", report.code.unwrap_or_default()),
         (Verdict::Unusable, _) => format!("unusable: {}", report.code.unwrap_or_default()),
     }];
@@ -78,6 +93,10 @@ pub fn shown(report: &Report) -> String {
     if let Some(evidence) = &report.evidence {
         lines.push(format!("  Integrity: {}.", evidence.integrity));
         lines.push(format!("  Assurance: {}.", evidence.assurance));
+    }
+    for claim in report.message.iter().flat_map(|message| &message.claims) {
+        let why = claim.code.map(|code| format!(" ({code})")).unwrap_or_default();
+        lines.push(format!("  claim {}: {}{why}", claim.id, claim.verdict));
     }
     for (name, value) in &report.facts {
         lines.push(format!("  {name}: {value}"));

@@ -81,7 +81,8 @@ fn linked<'s>(decision: &Shown<'s>, request: &Shown<'s>, answer: &Shown<'s>) -> 
         one.is_some() && one == other
     };
     let approval = q.data_text("approval_id");
-    let one_call = decision.call().is_some() && decision.call() == request.call() && decision.call() == answer.call();
+    let one_call =
+        decision.call().is_some() && decision.call() == request.call() && decision.call() == answer.call();
     let tool = q.data().pointer("/binding/tool").and_then(Value::as_str);
     let good = one_call
         && d.data_text("decision") == Some("ask")
@@ -105,7 +106,11 @@ fn taken_back(request: &Shown<'_>, answer: &Shown<'_>, shelf: &Shelf<'_>) -> boo
             && answer.event.position() < shown.event.position()
     };
     let first = |kinds: &[&str]| {
-        let found = shelf.iter().map(|(_, shown)| shown).filter(of_it).filter(|shown| kinds.contains(&shown.event.kind()));
+        let found = shelf
+            .iter()
+            .map(|(_, shown)| shown)
+            .filter(of_it)
+            .filter(|shown| kinds.contains(&shown.event.kind()));
         found.map(|shown| shown.event.position()).min()
     };
     let ended = first(&["approval.revoked", "approval.expired", "approval.abandoned"]);

@@ -102,7 +102,8 @@ impl<'s> Call<'s> {
         if rejected {
             return Err(Code::ApprovalRejected);
         }
-        let failed = |result: &Shown<'_>| result.event.data().get("ok").and_then(Value::as_bool) != Some(true);
+        let failed =
+            |result: &Shown<'_>| result.event.data().get("ok").and_then(Value::as_bool) != Some(true);
         if wanted.ok && self.result.is_some_and(failed) {
             return Err(Code::CallFailed);
         }
@@ -116,14 +117,18 @@ impl<'s> Call<'s> {
         if !self.decision.is_t2() || !result.is_t2() || gateway(self.decision) != gateway(result) {
             doubts.push(Code::T1Only);
         }
-        let used = |shown: &&Shown<'_>| shown.event.kind() == "approval.consumed" && shown.call() == self.decision.call();
+        let used = |shown: &&Shown<'_>| {
+            shown.event.kind() == "approval.consumed" && shown.call() == self.decision.call()
+        };
         if self.decision.event.data_text("decision") == Some("ask") && !cited.iter().any(used) {
             doubts.push(Code::NoEvidence);
         }
         if self.tool.is_none() || self.arguments.is_none() {
             doubts.push(Code::NotOpened);
         }
-        if !wanted.classes.is_empty() && !self.described(view).is_some_and(|tool| wanted.classes.contains(&tool.class)) {
+        if !wanted.classes.is_empty()
+            && !self.described(view).is_some_and(|tool| wanted.classes.contains(&tool.class))
+        {
             doubts.push(Code::UnknownTool);
         }
         if wanted.content {
@@ -193,11 +198,14 @@ fn redacted(result: &Shown<'_>) -> bool {
 /// Records without a decision: a failed result still contradicts, the rest is the agent's own word or beside the point.
 fn lone(cited: &[&Shown<'_>]) -> Code {
     let failed = |shown: &&&Shown<'_>| {
-        shown.event.kind() == "tool.result" && shown.event.data().get("ok").and_then(Value::as_bool) == Some(false)
+        shown.event.kind() == "tool.result"
+            && shown.event.data().get("ok").and_then(Value::as_bool) == Some(false)
     };
     if cited.iter().any(|shown| failed(&shown)) {
         return Code::CallFailed;
     }
-    let told = |shown: &Shown<'_>| matches!(shown.event.kind(), "tool.call" | "tool.result" | "model.message" | "ext");
+    let told = |shown: &Shown<'_>| {
+        matches!(shown.event.kind(), "tool.call" | "tool.result" | "model.message" | "ext")
+    };
     if cited.iter().any(|shown| told(shown)) { Code::T1Only } else { Code::NoEvidence }
 }

@@ -115,9 +115,14 @@ fn run(bytes: &[u8], receiver: &Receiver, at: &At<'_>, judgement: &mut Judgement
     judgement.grant = grants.last().map(Grant::hash);
     let verdicts = claims::judge(&wire.claims, &shelf, &view, receiver.still());
     let named = wire.claims.iter().zip(&verdicts);
-    judgement.claims = named.map(|(claim, verdict)| Finding { id: claim.id.clone(), verdict: *verdict }).collect();
+    judgement.claims =
+        named.map(|(claim, verdict)| Finding { id: claim.id.clone(), verdict: *verdict }).collect();
     let missing = agreed.iter().any(|predicate| {
-        !wire.claims.iter().zip(&verdicts).any(|(claim, verdict)| claim.pred == *predicate && *verdict == Verdict::Proven)
+        !wire
+            .claims
+            .iter()
+            .zip(&verdicts)
+            .any(|(claim, verdict)| claim.pred == *predicate && *verdict == Verdict::Proven)
     });
     (judgement.overall, judgement.fault) = overall(&verdicts, missing);
     if judgement.overall != Overall::Reject {
@@ -156,7 +161,8 @@ fn opened(wire: &Wire, receiver: &Receiver) -> Result<Checkpoint, Fault> {
         return Err(Fault::at(Code::UnknownLog, "/from/origin"));
     }
     let bad = |detail: String| Fault::new(Code::BadCheckpoint, place, detail);
-    let mut checkpoint = trust.open(wire.evidence.checkpoint.as_bytes()).map_err(|error| bad(error.to_string()))?;
+    let mut checkpoint =
+        trust.open(wire.evidence.checkpoint.as_bytes()).map_err(|error| bad(error.to_string()))?;
     if checkpoint.origin.as_str() != wire.from.origin {
         return Err(bad("it is of another log".to_owned()));
     }
@@ -234,9 +240,11 @@ fn remembered(wire: &Wire, checkpoint: &Checkpoint, replay: &dyn Replay) -> Resu
         return Err(Fault::at(Code::Replayed, "/id"));
     }
     match replay.largest(&wire.from.origin)? {
-        Some((size, root)) if size == checkpoint.size && root != checkpoint.root => {
-            Err(Fault::new(Code::BadCheckpoint, "/evidence/checkpoint", "another history of this log was believed"))
-        }
+        Some((size, root)) if size == checkpoint.size && root != checkpoint.root => Err(Fault::new(
+            Code::BadCheckpoint,
+            "/evidence/checkpoint",
+            "another history of this log was believed",
+        )),
         _ => Ok(()),
     }
 }
@@ -244,14 +252,18 @@ fn remembered(wire: &Wire, checkpoint: &Checkpoint, replay: &dyn Replay) -> Resu
 /// The records, in the order of their names.
 fn records(wire: &Wire) -> Result<BTreeMap<&str, Unverified<'static>>, Fault> {
     let read = |(rid, shown): (&'_ String, &super::wire::Shown)| {
-        Unverified::read(shown.record.clone()).map_err(|error| {
-            Fault::new(Code::from(&error), format!("/evidence/records/{rid}"), error)
-        })
+        Unverified::read(shown.record.clone())
+            .map_err(|error| Fault::new(Code::from(&error), format!("/evidence/records/{rid}"), error))
     };
     wire.evidence.records.iter().map(|one| Ok((one.0.as_str(), read(one)?))).collect()
 }
 
-fn included(checkpoint: &Checkpoint, wire: &Wire, rid: &str, record: &crate::Record<'_>) -> Result<(), Error> {
+fn included(
+    checkpoint: &Checkpoint,
+    wire: &Wire,
+    rid: &str,
+    record: &crate::Record<'_>,
+) -> Result<(), Error> {
     let shown = wire.evidence.records.get(rid).ok_or(Error::NotIncluded)?;
     let path = crate::path(&shown.proof).ok_or(Error::Encoding)?;
     checkpoint.includes(&record.hash(), record.event().position().0, &path)
@@ -288,14 +300,14 @@ pub(crate) fn accounted(wire: &Wire, shelf: &Shelf<'_>) -> Result<(), Fault> {
 /// Step 13: an agreed intent, of the agreed schema. Gives the predicates it demands.
 fn intent<'r>(wire: &Wire, receiver: &'r Receiver) -> Result<&'r [String], Fault> {
     let Some(intent) = &wire.intent else { return Ok(&[]) };
-    let agreed = receiver.intent(&intent.kind).ok_or_else(|| Fault::at(Code::UnknownIntent, "/intent/type"))?;
+    let agreed =
+        receiver.intent(&intent.kind).ok_or_else(|| Fault::at(Code::UnknownIntent, "/intent/type"))?;
     if crate::event::digest(&intent.schema) != Some(agreed.digest) {
         return Err(Fault::at(Code::SchemaMismatch, "/intent/schema"));
     }
-    agreed
-        .schema
-        .holds(&intent.args)
-        .map_err(|misfit| Fault::new(Code::IntentInvalid, format!("/intent/args{}", misfit.place), misfit.why))?;
+    agreed.schema.holds(&intent.args).map_err(|misfit| {
+        Fault::new(Code::IntentInvalid, format!("/intent/args{}", misfit.place), misfit.why)
+    })?;
     Ok(&agreed.claims)
 }
 

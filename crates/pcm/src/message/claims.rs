@@ -18,10 +18,13 @@ pub(crate) fn judge(claims: &[Claim], shelf: &Shelf<'_>, view: &View<'_>, still:
     let mut holding = Vec::new();
     for (at, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.pred == still::NAME) {
         let target = text(claim, "claim");
-        let of = claims.iter().zip(&verdicts).find(|(other, _)| other.id == target && other.pred != still::NAME);
+        let of =
+            claims.iter().zip(&verdicts).find(|(other, _)| other.id == target && other.pred != still::NAME);
         let verdict = match of {
             None => Verdict::Unproven(Code::NoEvidence),
-            Some((_, found)) if *found != Verdict::Proven => Verdict::Unproven(found.code().map_or(Code::NoEvidence, unproven)),
+            Some((_, found)) if *found != Verdict::Proven => {
+                Verdict::Unproven(found.code().map_or(Code::NoEvidence, unproven))
+            }
             Some((of, _)) => weighed(|doubts| still::holds(claim, of, shelf, view, doubts)),
         };
         if verdict == Verdict::Proven {
@@ -73,13 +76,23 @@ fn weighed(judge: impl FnOnce(&mut Doubts) -> Result<(), Code>) -> Verdict {
     }
 }
 
-fn tool_called(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &mut Doubts) -> Result<(), Code> {
+fn tool_called(
+    claim: &Claim,
+    cited: &[&Shown<'_>],
+    view: &View<'_>,
+    doubts: &mut Doubts,
+) -> Result<(), Code> {
     let wanted = Wanted { tool: Some(text(claim, "tool")), classes: &[], ok: true, content: false };
     let call = Call::find(cited, wanted, view, doubts)?;
     call.arguments.map_or(Ok(()), |opened| agrees(member(claim, "args"), opened, doubts))
 }
 
-fn result_value(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &mut Doubts) -> Result<(), Code> {
+fn result_value(
+    claim: &Claim,
+    cited: &[&Shown<'_>],
+    view: &View<'_>,
+    doubts: &mut Doubts,
+) -> Result<(), Code> {
     let wanted = Wanted { tool: Some(text(claim, "tool")), classes: &[], ok: true, content: true };
     let call = Call::find(cited, wanted, view, doubts)?;
     if let Some(opened) = call.arguments {
@@ -95,7 +108,12 @@ fn result_value(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &m
     Ok(())
 }
 
-fn http_fetched(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &mut Doubts) -> Result<(), Code> {
+fn http_fetched(
+    claim: &Claim,
+    cited: &[&Shown<'_>],
+    view: &View<'_>,
+    doubts: &mut Doubts,
+) -> Result<(), Code> {
     let claimed = |name| claim.args.get(name);
     let content = claimed("status").is_some() || claimed("body_sha256").is_some();
     let wanted = Wanted { tool: None, classes: &[Class::Http], ok: true, content };
@@ -129,7 +147,12 @@ fn http_fetched(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &m
     Ok(())
 }
 
-fn tests_passed(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &mut Doubts) -> Result<(), Code> {
+fn tests_passed(
+    claim: &Claim,
+    cited: &[&Shown<'_>],
+    view: &View<'_>,
+    doubts: &mut Doubts,
+) -> Result<(), Code> {
     let wanted = Wanted { tool: None, classes: &[Class::Shell, Class::Test], ok: true, content: true };
     let call = Call::find(cited, wanted, view, doubts)?;
     let Some(registry) = view.registry else { return Ok(()) };
@@ -153,7 +176,12 @@ fn tests_passed(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &m
     if differs { Err(Code::ResultDiffers) } else { Ok(()) }
 }
 
-fn command_ran(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &mut Doubts) -> Result<(), Code> {
+fn command_ran(
+    claim: &Claim,
+    cited: &[&Shown<'_>],
+    view: &View<'_>,
+    doubts: &mut Doubts,
+) -> Result<(), Code> {
     let code = claim.args.get("exit_code").and_then(Value::as_i64).unwrap_or_default();
     let wanted = Wanted { tool: None, classes: &[Class::Shell, Class::Test], ok: false, content: true };
     let call = Call::find(cited, wanted, view, doubts)?;
@@ -162,7 +190,12 @@ fn command_ran(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &mu
     exited(tool, content, code, doubts)
 }
 
-fn file_written(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &mut Doubts) -> Result<(), Code> {
+fn file_written(
+    claim: &Claim,
+    cited: &[&Shown<'_>],
+    view: &View<'_>,
+    doubts: &mut Doubts,
+) -> Result<(), Code> {
     let wanted = Wanted { tool: None, classes: &[Class::FsWrite], ok: true, content: false };
     let call = Call::find(cited, wanted, view, doubts)?;
     let Some(tool) = described(&call, view, Class::FsWrite) else { return Ok(()) };
@@ -180,11 +213,23 @@ fn file_written(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &m
 }
 
 /// Contact, never what was said.
-fn net_reached(claim: &Claim, cited: &[&Shown<'_>], view: &View<'_>, doubts: &mut Doubts) -> Result<(), Code> {
+fn net_reached(
+    claim: &Claim,
+    cited: &[&Shown<'_>],
+    view: &View<'_>,
+    doubts: &mut Doubts,
+) -> Result<(), Code> {
     if cited.iter().any(|shown| !shown.is_of(view.from)) {
         return Err(Code::WrongRun);
     }
-    let window = |name| claim.args.get("window").and_then(|window| window.get(name)).and_then(Value::as_str).unwrap_or_default();
+    let window = |name| {
+        claim
+            .args
+            .get("window")
+            .and_then(|window| window.get(name))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (from, to) = (window("from"), window("to"));
     let host = strict::host(text(claim, "host"))?;
     let port = claim.args.get("port").and_then(Value::as_u64);
@@ -316,7 +361,10 @@ fn ran(claim: &Claim, call: &Call<'_>, view: &View<'_>, doubts: &mut Doubts) -> 
     if words.ok_or(Code::ArgsDiffer)? != claimed {
         return Err(Code::ArgsDiffer);
     }
-    match (claim.args.get("cwd").and_then(Value::as_str), tool.argument("cwd", opened).and_then(Value::as_str)) {
+    match (
+        claim.args.get("cwd").and_then(Value::as_str),
+        tool.argument("cwd", opened).and_then(Value::as_str),
+    ) {
         (None, _) => Ok(()),
         (Some(claimed), Some(found)) => same_path(claimed, found, doubts),
         (Some(_), None) => Err(Code::ArgsDiffer),
@@ -400,7 +448,8 @@ mod tests {
     fn counts_are_read_from_the_last_line() {
         let check = |output: &str, expected: Option<&[(&str, u64)]>| {
             let found = summary(output);
-            let found = found.as_ref().map(|counts| counts.iter().map(|(w, n)| (w.as_str(), *n)).collect::<Vec<_>>());
+            let found =
+                found.as_ref().map(|counts| counts.iter().map(|(w, n)| (w.as_str(), *n)).collect::<Vec<_>>());
             assert_eq!(found.as_deref(), expected, "{output:?}");
         };
         check("3 passed", Some(&[("passed", 3)]));

@@ -217,7 +217,8 @@ mod tests {
     fn a_word_names_one_code_and_only_the_unproven_ones_leave_a_claim_unproven() {
         let words: BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!((words.len(), Code::ALL.len()), (62, 62));
-        let unproven = Code::ALL.iter().filter(|code| matches!(Verdict::from(Err(**code)), Verdict::Unproven(_)));
+        let unproven =
+            Code::ALL.iter().filter(|code| matches!(Verdict::from(Err(**code)), Verdict::Unproven(_)));
         assert_eq!(unproven.count(), 13);
     }
 }

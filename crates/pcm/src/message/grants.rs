@@ -61,7 +61,8 @@ impl Grant {
     /// From a grant of the published schema. Refused: terms that cannot be read, a window that ends before it begins.
     pub fn read(value: &Value<'_>) -> Result<Self, Code> {
         let wire: Wire = canon::from_value(value.clone().into_static()).map_err(|_| Code::BadSchema)?;
-        let terms = wire.terms.iter().map(Term::read).collect::<Result<Vec<_>, _>>().map_err(|_| Code::BadSchema)?;
+        let terms =
+            wire.terms.iter().map(Term::read).collect::<Result<Vec<_>, _>>().map_err(|_| Code::BadSchema)?;
         if wire.not_after <= wire.not_before {
             return Err(Code::BadSchema);
         }
@@ -184,7 +185,8 @@ pub(crate) fn chain(
 fn signature(link: &Link, grant: &Grant, logged: &Shown<'_>, keys: Option<&Keys>) -> Result<(), Code> {
     let event = &logged.event;
     let hash = event.data_text("hash").and_then(event::digest);
-    let named = event.kind() == "ext" && event.data_text("name") == Some(GRANT_RECORD) && event.source() == "signer";
+    let named =
+        event.kind() == "ext" && event.data_text("name") == Some(GRANT_RECORD) && event.source() == "signer";
     if !named || hash != Some(grant.hash) {
         return Err(Code::NoGrant);
     }
@@ -197,7 +199,13 @@ fn signature(link: &Link, grant: &Grant, logged: &Shown<'_>, keys: Option<&Keys>
     key.public().verify(&signed(&grant.hash, &link.kid), &signature).map_err(|_| Code::BadSignature)
 }
 
-fn root(link: &Link, grant: &Grant, logged: &Shown<'_>, shelf: &Shelf<'_>, view: &View<'_>) -> Result<(), Code> {
+fn root(
+    link: &Link,
+    grant: &Grant,
+    logged: &Shown<'_>,
+    shelf: &Shelf<'_>,
+    view: &View<'_>,
+) -> Result<(), Code> {
     let Some(root) = &grant.wire.root else { return Err(Code::GrantRootUnapproved) };
     let cited = shelf.cited(&link.approval);
     let mut doubts = Doubts::new();

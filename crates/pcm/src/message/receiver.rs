@@ -107,7 +107,8 @@ impl Receiver {
         let mut intents = BTreeMap::new();
         for intent in std::mem::take(&mut wire.intents) {
             let bytes = canon::to_vec(&intent.schema)?;
-            let schema = Schema::read(&bytes).ok_or(Error::Trust("the schema of an intent cannot be read"))?;
+            let schema =
+                Schema::read(&bytes).ok_or(Error::Trust("the schema of an intent cannot be read"))?;
             let digest = Digest::of(&bytes);
             let Intent { kind, units, grant, claims, .. } = intent;
             if intents.insert(kind, Agreed { digest, schema, units, grant, claims }).is_some() {
@@ -116,7 +117,9 @@ impl Receiver {
         }
         let classes = match &wire.witness_classes {
             None => None,
-            Some(list) => Some(list.as_array().unwrap_or_default().iter().map(Class::read).collect::<Result<_, _>>()?),
+            Some(list) => {
+                Some(list.as_array().unwrap_or_default().iter().map(Class::read).collect::<Result<_, _>>()?)
+            }
         };
         let revoked = wire.revoked.iter().filter_map(|hash| event::digest(hash)).collect();
         Ok(Self { trust, wire, intents, revoked, classes })

@@ -168,13 +168,25 @@ impl<'a> Stage<'a> {
     }
 
     /// A call that was decided and run, with success.
-    pub fn call(&mut self, custody: Custody, tool: &str, arguments: &str, content: &str) -> Result<(u64, u64), Error> {
+    pub fn call(
+        &mut self,
+        custody: Custody,
+        tool: &str,
+        arguments: &str,
+        content: &str,
+    ) -> Result<(u64, u64), Error> {
         let decided = self.decide(custody, tool, arguments, "allow")?;
         let result = self.result(&decided, content, true)?;
         Ok((decided.seq, result))
     }
 
-    pub fn decide(&mut self, custody: Custody, tool: &str, arguments: &str, decision: &str) -> Result<Decided, Error> {
+    pub fn decide(
+        &mut self,
+        custody: Custody,
+        tool: &str,
+        arguments: &str,
+        decision: &str,
+    ) -> Result<Decided, Error> {
         self.calls += 1;
         let call = format!("call-{}", self.calls);
         self.decide_as(custody, &call, tool, arguments, decision)
@@ -318,7 +330,7 @@ impl<'a> Stage<'a> {
         Ok(Note::sign(Checkpoint { origin, size: self.tree.size(), root: self.tree.root() }, self.log)?)
     }
 
-    /// A grant under the key of this moment, logged; its records are to be shown. `parent` is checked as the signer does.
+    /// A grant under the key of this moment, logged; its records are to be shown. A `parent` is held against it, as the signer does.
     pub fn grant(
         &mut self,
         grant: &str,
@@ -332,7 +344,11 @@ impl<'a> Stage<'a> {
         let seq = self.write(TENANT, &run_id, "signer", "ext", data, None, &[])?;
         let names: Vec<String> = approval.iter().map(|seq| rid(*seq)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        Ok((send::link(&grant, parent, &rid(seq), &names, self.signer)?, seq))
+        let link = match parent {
+            Some(_) => send::link(&grant, parent, &rid(seq), &names, self.signer)?,
+            None => send::seal_link(&grant, &rid(seq), &names, self.signer)?,
+        };
+        Ok((link, seq))
     }
 
     /// The message, refused if the signer's own rules refuse it.
@@ -358,7 +374,8 @@ impl<'a> Stage<'a> {
     ) -> Result<T, Error> {
         let from = self.sender();
         let registered = self.registered();
-        let mut seqs: Vec<u64> = order.claims.iter().flat_map(|(.., seqs)| seqs).chain(&order.shown).copied().collect();
+        let mut seqs: Vec<u64> =
+            order.claims.iter().flat_map(|(.., seqs)| seqs).chain(&order.shown).copied().collect();
         seqs.extend(registered);
         seqs.sort_unstable();
         seqs.dedup();
@@ -367,9 +384,10 @@ impl<'a> Stage<'a> {
             let at = usize::try_from(*seq).ok()?;
             self.records.get(at).map(|written| (name.as_str(), written))
         });
-        let openings = names.iter().filter(|(seq, _)| !order.closed.contains(seq)).filter_map(|(seq, name)| {
-            self.reveals.get(seq).map(|reveal| (name.as_str(), reveal.clone()))
-        });
+        let openings = names
+            .iter()
+            .filter(|(seq, _)| !order.closed.contains(seq))
+            .filter_map(|(seq, name)| self.reveals.get(seq).map(|reveal| (name.as_str(), reveal.clone())));
         let proof = Proof {
             note,
             nodes: &self.tree,

@@ -154,9 +154,20 @@ pub fn link(
     if let Some(parent) = parent {
         read.within(parent).map_err(refused)?;
     }
+    seal_link(grant, logged, approval, signer)
+}
+
+/// Signs a grant as it is.
+pub(super) fn seal_link(
+    grant: &Value<'_>,
+    logged: &str,
+    approval: &[&str],
+    signer: &dyn Signer,
+) -> Result<Value<'static>, Error> {
+    let hash = Digest::of(&canon::to_vec(grant)?);
     let kid = signer.public().spki_kid().to_string();
     let signature =
-        signer.sign(&signed(&read.hash(), &kid)).map_err(|error| Error::Signer(error.to_string()))?.base64();
+        signer.sign(&signed(&hash, &kid)).map_err(|error| Error::Signer(error.to_string()))?.base64();
     let mut members = vec![
         ("grant", grant.clone()),
         ("alg", text(ALG)),
@@ -178,7 +189,8 @@ fn evidence<N: Nodes>(proof: &Proof<'_, N>) -> Result<Value<'static>, Error> {
         let path = path.iter().map(|hash| text(STANDARD.encode(hash.as_bytes()))).collect();
         object(vec![("record", record), ("proof", Value::Array(path))])
     };
-    let records = proof.records.iter().map(|(rid, written)| Ok((Cow::Owned((*rid).to_owned()), shown(written)?)));
+    let records =
+        proof.records.iter().map(|(rid, written)| Ok((Cow::Owned((*rid).to_owned()), shown(written)?)));
     let openings = proof.openings.iter().map(|(rid, reveal)| {
         let (salt, name, value) = match reveal {
             Reveal::Arguments(salt, value) => (salt, "args", value),

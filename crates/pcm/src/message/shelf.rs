@@ -35,7 +35,9 @@ impl<'s> Shelf<'s> {
         let holds = match (&opened.args, &opened.content) {
             (Some(value), None) => {
                 shown.arguments = Some(value);
-                tool(&event).ok_or(crate::Error::Opening).and_then(|tool| Opening { salt, value }.arguments(&event, tool))
+                tool(&event)
+                    .ok_or(crate::Error::Opening)
+                    .and_then(|tool| Opening { salt, value }.arguments(&event, tool))
             }
             (None, Some(value)) => {
                 shown.content = Some(value);

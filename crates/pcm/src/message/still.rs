@@ -19,8 +19,14 @@ pub(crate) fn holds(
     view: &View<'_>,
     doubts: &mut Doubts,
 ) -> Result<(), Code> {
-    let paths: Vec<&str> =
-        claim.args.get("paths").and_then(Value::as_array).unwrap_or_default().iter().filter_map(Value::as_str).collect();
+    let paths: Vec<&str> = claim
+        .args
+        .get("paths")
+        .and_then(Value::as_array)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     for path in &paths {
         strict::path(path)?;
     }
@@ -34,10 +40,14 @@ pub(crate) fn holds(
     let run: Vec<_> = shelf
         .cited(&rids)
         .into_iter()
-        .filter(|shown| shown.event.run_id() == view.from.run_id && begin.event.position() <= shown.event.position())
+        .filter(|shown| {
+            shown.event.run_id() == view.from.run_id && begin.event.position() <= shown.event.position()
+        })
         .collect();
     let whole = run.windows(2).all(|pair| match pair {
-        [one, next] => next.event.run_seq() == one.event.run_seq() + 1 && next.event.run_prev_hash() == one.hash,
+        [one, next] => {
+            next.event.run_seq() == one.event.run_seq() + 1 && next.event.run_prev_hash() == one.hash
+        }
         _ => true,
     });
     let ends = run.last().is_some_and(|last| {
@@ -66,7 +76,8 @@ fn digested<'s>(
     cited.retain(|shown| shown.event.position() < before.event.position());
     let wanted = Wanted { tool: None, classes: &[Class::Tree], ok: true, content: true };
     let call = Call::find(&cited, wanted, view, doubts)?;
-    let (Some(tool), Some(opened), Some(content)) = (call.described(view), call.arguments, call.content) else {
+    let (Some(tool), Some(opened), Some(content)) = (call.described(view), call.arguments, call.content)
+    else {
         return Err(Code::NotOpened);
     };
     let root = tool.argument("path", opened).and_then(Value::as_str).ok_or(Code::ArgsDiffer)?;
@@ -77,7 +88,11 @@ fn digested<'s>(
     if tool.outcome("sha256", content).and_then(Value::as_str) != Some(tree) {
         return Err(Code::ResultDiffers);
     }
-    shelf.iter().map(|(_, shown)| shown).find(|shown| shown.hash == call.decision.hash).ok_or(Code::NoEvidence)
+    shelf
+        .iter()
+        .map(|(_, shown)| shown)
+        .find(|shown| shown.hash == call.decision.hash)
+        .ok_or(Code::NoEvidence)
 }
 
 /// One later record leaves the paths alone.
@@ -116,7 +131,9 @@ fn quiet(
         Some(Class::FsWrite) => {
             let written = shown.arguments.and_then(|opened| described?.argument("path", opened)?.as_str());
             match written.map(strict::path) {
-                Some(Ok(path)) if paths.iter().any(|own| strict::is_under(path, own) || strict::is_under(own, path)) => {
+                Some(Ok(path))
+                    if paths.iter().any(|own| strict::is_under(path, own) || strict::is_under(own, path)) =>
+                {
                     Err(Code::ResultDiffers)
                 }
                 Some(Ok(_)) => Ok(()),

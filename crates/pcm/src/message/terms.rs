@@ -136,7 +136,9 @@ impl Term {
     /// Whether a value of the field in that unit meets the term: whether the term that says just that value implies it.
     pub fn meets(&self, value: &Value<'_>, unit: Option<&str>) -> Result<bool, Ambiguous> {
         let said = match self.op {
-            Op::Eq | Op::In | Op::Le | Op::Ge | Op::Range => scalar(value)?.map(|one| (Op::Eq, Bound::Scalar(one))),
+            Op::Eq | Op::In | Op::Le | Op::Ge | Op::Range => {
+                scalar(value)?.map(|one| (Op::Eq, Bound::Scalar(one)))
+            }
             Op::SubsetOf => scalars(value)?.map(|set| (Op::SubsetOf, Bound::Scalars(set))),
             Op::HostIs | Op::HostUnder => match value.as_str() {
                 Some(text) => Some((Op::HostIs, Bound::Host(strict::host(text)?))),
@@ -214,7 +216,9 @@ fn scalar(value: &Value<'_>) -> Result<Option<Scalar>, Ambiguous> {
 /// `None` for what is no list of scalars of one type.
 fn scalars(value: &Value<'_>) -> Result<Option<BTreeSet<Scalar>>, Ambiguous> {
     let Some(values) = value.as_array() else { return Ok(None) };
-    let Some(set) = values.iter().map(scalar).collect::<Result<Option<BTreeSet<_>>, _>>()? else { return Ok(None) };
+    let Some(set) = values.iter().map(scalar).collect::<Result<Option<BTreeSet<_>>, _>>()? else {
+        return Ok(None);
+    };
     let kinds: BTreeSet<_> = set.iter().map(std::mem::discriminant).map(|kind| format!("{kind:?}")).collect();
     Ok(Some(set).filter(|_| kinds.len() <= 1))
 }
@@ -234,7 +238,11 @@ mod tests {
     #[test]
     fn a_child_is_narrower_only_where_the_table_lists_it() {
         let check = |parent: (&str, &str), child: (&str, &str), expected: bool| {
-            assert_eq!(of(parent.0, parent.1).implied_by(&of(child.0, child.1)), expected, "{parent:?} {child:?}");
+            assert_eq!(
+                of(parent.0, parent.1).implied_by(&of(child.0, child.1)),
+                expected,
+                "{parent:?} {child:?}"
+            );
         };
         check(("eq", "5"), ("eq", "5"), true);
         check(("eq", "5"), ("eq", "\"5\""), false);

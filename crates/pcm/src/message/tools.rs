@@ -90,7 +90,11 @@ impl Tool {
         content.pointer(self.result.get(role)?)
     }
     /// A field of the intent it carries out, and the field's unit.
-    pub(crate) fn field<'v>(&'v self, name: &str, arguments: &'v Value<'v>) -> Option<(&'v Value<'v>, Option<&'v str>)> {
+    pub(crate) fn field<'v>(
+        &'v self,
+        name: &str,
+        arguments: &'v Value<'v>,
+    ) -> Option<(&'v Value<'v>, Option<&'v str>)> {
         let field = self.fields.get(name)?;
         let unit = match (&field.unit, &field.unit_at) {
             (Some(unit), _) => Some(unit.as_str()),
@@ -113,7 +117,12 @@ mod tests {
         assert!(registry.tools.values().all(|tool| tool.fields.is_empty() == tool.intent.is_none()));
         let argv = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(registry.runs("pytest", &argv("python3 -m pytest -q")));
-        assert!(!registry.runs("pytest", &argv("python3 -m pip")) && !registry.runs("cargo", &argv("pytest")));
-        assert_eq!(registry_digest().to_string(), "acd989e68adf335bbd784975d86ef710a77ecdfa98166ec250eba51a957cc124");
+        assert!(
+            !registry.runs("pytest", &argv("python3 -m pip")) && !registry.runs("cargo", &argv("pytest"))
+        );
+        assert_eq!(
+            registry_digest().to_string(),
+            "acd989e68adf335bbd784975d86ef710a77ecdfa98166ec250eba51a957cc124"
+        );
     }
 }

@@ -171,8 +171,8 @@ impl Message {
         let schema = SCHEMA.as_ref().ok_or(Code::BadSchema)?;
         schema.holds(&value).map_err(|misfit| Fault::new(Code::BadSchema, misfit.place, misfit.why))?;
         let hash = hash(&value).ok_or(Code::BadSchema)?;
-        let wire: Wire =
-            canon::from_value(value).map_err(|error| Fault::new(Code::BadSchema, error.place, error.detail))?;
+        let wire: Wire = canon::from_value(value)
+            .map_err(|error| Fault::new(Code::BadSchema, error.place, error.detail))?;
         let message = Self { hash, wire };
         message.consistent()?;
         Ok(message)
@@ -191,6 +191,10 @@ impl Message {
     /// The one receiver.
     pub fn to(&self) -> &str {
         &self.wire.to
+    }
+    /// The id and the predicate of each claim.
+    pub fn claims(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.wire.claims.iter().map(|claim| (claim.id.as_str(), claim.pred.as_str()))
     }
     /// Free text; proves nothing.
     pub fn text(&self) -> Option<&str> {
@@ -220,7 +224,8 @@ impl Message {
         known(wire.evidence.openings.keys(), records, "/evidence/openings")?;
         for (rid, opened) in &wire.evidence.openings {
             let value = opened.args.as_ref().or(opened.content.as_ref());
-            let length = value.and_then(|value| canon::to_vec(value).ok()).map_or(usize::MAX, |bytes| bytes.len());
+            let length =
+                value.and_then(|value| canon::to_vec(value).ok()).map_or(usize::MAX, |bytes| bytes.len());
             if length > MAX_OPENING {
                 let place = format!("/evidence/openings/{rid}");
                 return Err(Fault::new(Code::TooLarge, place, "an opening is longer than 64 KiB"));
@@ -236,8 +241,9 @@ pub(crate) fn hash(message: &Value<'_>) -> Option<Digest> {
 }
 
 /// Its published schema, which is what closes it.
-static SCHEMA: LazyLock<Option<Schema>> =
-    LazyLock::new(|| schema::Schema::read(include_bytes!("../../../../docs/schemas/pcm-message.schema.json")));
+static SCHEMA: LazyLock<Option<Schema>> = LazyLock::new(|| {
+    schema::Schema::read(include_bytes!("../../../../docs/schemas/pcm-message.schema.json"))
+});
 
 struct Unsigned<'m>(&'m Object<'m>);
 
@@ -270,12 +276,16 @@ fn counted(message: &Value<'_>) -> Result<(), Fault> {
         _ => 0,
     };
     let grants = message.get("grants").and_then(Value::as_array).unwrap_or_default();
-    let terms = grants.iter().filter_map(|link| link.pointer("/grant/terms")).map(many).max().unwrap_or_default();
+    let terms =
+        grants.iter().filter_map(|link| link.pointer("/grant/terms")).map(many).max().unwrap_or_default();
     let text = message.get("text").and_then(Value::as_str).map_or(0, str::len);
-    let over = MOST.iter().find(|(place, most)| message.pointer(place).is_some_and(|value| many(value) > *most));
+    let over =
+        MOST.iter().find(|(place, most)| message.pointer(place).is_some_and(|value| many(value) > *most));
     match over {
         Some((place, most)) => Err(Fault::new(Code::TooLarge, *place, format!("more than {most}"))),
-        None if terms > MOST_TERMS => Err(Fault::new(Code::TooLarge, "/grants", "more than 16 terms in a grant")),
+        None if terms > MOST_TERMS => {
+            Err(Fault::new(Code::TooLarge, "/grants", "more than 16 terms in a grant"))
+        }
         None if text > MAX_TEXT => Err(Fault::new(Code::TooLarge, "/text", "longer than 16 KiB")),
         None => Ok(()),
     }

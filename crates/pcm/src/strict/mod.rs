@@ -87,7 +87,9 @@ pub fn pointed<'v>(value: &'v Value<'v>, pointer: &str) -> Result<Option<Value<'
         return Ok(Some(found.clone()));
     }
     let ends = pointer.match_indices('/').map(|(at, _)| at).skip(1).chain([pointer.len()]);
-    for (head, rest) in ends.filter_map(|at| pointer.split_at_checked(at)).filter(|(_, rest)| !rest.is_empty()) {
+    for (head, rest) in
+        ends.filter_map(|at| pointer.split_at_checked(at)).filter(|(_, rest)| !rest.is_empty())
+    {
         if let Some(Value::String(text)) = value.pointer(head) {
             let inner = canon::parse(text.as_bytes()).map_err(|error| match error.code {
                 Code::NonFinite | Code::IntRange => Ambiguous::Number,

@@ -9,8 +9,8 @@ pub fn argv(line: &str) -> Result<Vec<String>, Ambiguous> {
 
 /// Words that begin something other than a command somewhere.
 const GRAMMAR: [&str; 20] = [
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "select", "function", "time",
-    "coproc", "repeat", "foreach", "end",
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in",
+    "select", "function", "time", "coproc", "repeat", "foreach", "end",
 ];
 
 fn read(line: &str) -> Option<Vec<String>> {
@@ -19,10 +19,15 @@ fn read(line: &str) -> Option<Vec<String>> {
     loop {
         let (word, after) = match rest.strip_prefix('\'') {
             Some(quoted) => quoted.split_once('\'').filter(|(word, _)| text(word).is_ok())?,
-            None => rest.split_at_checked(rest.find(' ').unwrap_or(rest.len())).filter(|(word, _)| is_bare(word))?,
+            None => rest
+                .split_at_checked(rest.find(' ').unwrap_or(rest.len()))
+                .filter(|(word, _)| is_bare(word))?,
         };
         let named = !words.is_empty()
-            || !rest.starts_with('\'') && !word.contains('=') && !word.starts_with('-') && !GRAMMAR.contains(&word);
+            || !rest.starts_with('\'')
+                && !word.contains('=')
+                && !word.starts_with('-')
+                && !GRAMMAR.contains(&word);
         if !named {
             return None;
         }
@@ -48,7 +53,11 @@ mod tests {
     fn a_command_line_has_one_reading() {
         let check = |input: &str, expected: Option<&[&str]>| {
             let words = argv(input).ok();
-            assert_eq!(words.as_deref().map(|w| w.iter().map(String::as_str).collect()), expected.map(<[_]>::to_vec), "{input:?}");
+            assert_eq!(
+                words.as_deref().map(|w| w.iter().map(String::as_str).collect()),
+                expected.map(<[_]>::to_vec),
+                "{input:?}"
+            );
         };
         check("pytest -q", Some(&["pytest", "-q"]));
         check("python3 -m pytest tests/unit", Some(&["python3", "-m", "pytest", "tests/unit"]));

@@ -8,6 +8,7 @@
 
 mod anchors;
 mod bundles;
+mod message;
 mod openings;
 mod parts;
 mod vectors;
