@@ -16,7 +16,7 @@ use mandate::price::{BondAsset, DEFAULT_HELD_MS, Tariff};
 use mandate::text::{Ed25519Key, Hex, KeyHash};
 use mandate::{Address, Credential, Evidence, HashedAction, Mandate, Millis, Network};
 use serde_json::json;
-use server::mandates::{CallerKey, Kind, Refused, Setup, SignedReport, Verifier};
+use server::mandates::{CallerKey, Kind, Setup, Verifier};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -269,6 +269,7 @@ async fn kept() -> Outcome<Kept> {
         model: None,
         reading: env::Duration::from_secs(3600),
         facilitator: None,
+        masumi: None,
         rail: treasury,
     };
     Ok((setup, anchored))
@@ -307,16 +308,12 @@ impl Verifier for Present {
         let (Ok(report), Ok(block_time_ms)) = (report, at) else { return Verification::Unavailable };
         let report_hash = report.digest();
         Verification::Reported {
-            evidence: Evidence { block_time_ms, report, report_hash },
+            evidence: Evidence::bare(block_time_ms, report, report_hash),
             registry_tx: None,
         }
     }
 
     async fn verify(&self, action: &HashedAction) -> Verification {
         self.known(action).await
-    }
-
-    fn take(&self, _: &[u8], _: &SignedReport<'_>) -> Result<Digest, Refused> {
-        Err(Refused::missing("no_verifiers", "these facts come by themselves"))
     }
 }

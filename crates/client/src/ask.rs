@@ -12,7 +12,8 @@ use serde::Serialize;
 #[derive(Debug, Clone)]
 pub struct Ask {
     pub action: HashedAction,
-    pub(crate) body: Bytes,
+    /// The canonical body of a check.
+    pub body: Bytes,
 }
 
 #[derive(Serialize)]

@@ -136,7 +136,9 @@ impl Coded for Error {
 
     fn place(&self) -> Option<String> {
         match self {
-            Self::Schema { place, .. } | Self::Message { place, .. } => Some(place.clone()).filter(|place| !place.is_empty()),
+            Self::Schema { place, .. } | Self::Message { place, .. } => {
+                Some(place.clone()).filter(|place| !place.is_empty())
+            }
             Self::Json(error) => Some(error.place.clone()).filter(|place| !place.is_empty()),
             Self::Ledger(error) => error.place(),
             _ => None,

@@ -261,6 +261,7 @@ fn app(folder: &TempDir, origin: &str, source: &Arc<dyn Source>, treasury: &Arc<
         model: None,
         reading: env::Duration::from_millis(0),
         facilitator: None,
+        masumi: None,
     };
     App::new(Parts {
         config,

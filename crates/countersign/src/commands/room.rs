@@ -79,7 +79,9 @@ fn told(bytes: &[u8]) -> Result<String, Failure> {
     let report = verify::verify(bytes, None);
     match report.verdict {
         Verdict::Valid => {}
-        Verdict::Refused | Verdict::Unproven => return Err(Failure::refused(report.code.unwrap_or_default())),
+        Verdict::Refused | Verdict::Unproven => {
+            return Err(Failure::refused(report.code.unwrap_or_default()));
+        }
         Verdict::Unusable => return Err(Failure::unusable(report.code.unwrap_or_default())),
     }
     let no_brief = || Failure::refused("there is no brief in this file");

@@ -70,7 +70,9 @@ pub fn shown(report: &Report) -> String {
         (Verdict::Valid, false) => {
             "valid: whole and consistent, by the keys it carries itself (name yours with --trust)".to_owned()
         }
-        (Verdict::Unproven, _) => format!("accepted, but not all of it is proven: {}", report.code.unwrap_or_default()),
+        (Verdict::Unproven, _) => {
+            format!("accepted, but not all of it is proven: {}", report.code.unwrap_or_default())
+        }
         (Verdict::Refused, _) => format!("refused: {}", report.code.unwrap_or_default()),
         (Verdict::Unusable, _) => format!("unusable: {}", report.code.unwrap_or_default()),
     }];

@@ -15,8 +15,8 @@ mod evidence;
 mod fixtures;
 mod house;
 mod mandate;
-mod principal;
 mod parts;
+mod principal;
 mod proofs;
 mod witness;
 

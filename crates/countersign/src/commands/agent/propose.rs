@@ -4,7 +4,7 @@ use super::home::Home;
 use super::{Failure, Propose, ada, read_input};
 use client::{Agent, Answer, Ask, Decided, End, Error, Outcome, Pace, Priced};
 use mandate::log::DeclineReason;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// Exit status.
@@ -16,7 +16,13 @@ const PERSON: u8 = 3;
 struct Told {
     status: u8,
     lines: Vec<(&'static str, String)>,
-    json: Value,
+    json: Map<String, Value>,
+}
+
+impl Told {
+    fn add(&mut self, name: &str, value: Value) {
+        self.json.insert(name.to_owned(), value);
+    }
 }
 
 pub async fn run(asked: &Propose) -> Result<u8, Failure> {
@@ -26,7 +32,7 @@ pub async fn run(asked: &Propose) -> Result<u8, Failure> {
     let agent = home.agent(Pace::default())?;
     let told = told(asked, &agent, &ask).await?;
     if asked.json {
-        println!("{}", told.json);
+        println!("{}", Value::Object(told.json));
     } else {
         for (name, what) in &told.lines {
             println!("{name:<9} {what}");
@@ -66,7 +72,7 @@ async fn told(asked: &Propose, agent: &Agent, ask: &Ask) -> Result<Told, Failure
         }
         let by = if receipt.report.pinned { "keys you trust" } else { "the keys it carries itself" };
         told.lines.push(("receipt", format!("{receipt_id} holds, by {by}")));
-        told.json["receipt"] = json!({ "id": receipt_id, "holds": true, "pinned": receipt.report.pinned });
+        told.add("receipt", json!({ "id": receipt_id, "holds": true, "pinned": receipt.report.pinned }));
     }
     Ok(told)
 }
@@ -81,7 +87,14 @@ fn unpaid(priced: &Priced) -> Told {
     Told {
         status: PERSON,
         lines: vec![("price", line), ("approval", price.approval_id.to_string())],
-        json: json!({ "outcome": "priced", "price": price, "approval_id": price.approval_id }),
+        json: [
+            ("outcome", json!("priced")),
+            ("price", json!(price)),
+            ("approval_id", json!(price.approval_id)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect(),
     }
 }
 
@@ -108,25 +121,25 @@ fn said(decided: &Decided) -> Told {
             comment.as_ref().map_or_else(|| "a person said no".to_owned(), ToString::to_string),
         ),
     };
-    let mut told = Told {
-        status,
-        lines: vec![(word, line), ("run", decided.run_id.to_string())],
-        json: json!({
-            "outcome": word,
-            "approval_id": decided.approval_id,
-            "bond": decided.bond,
-            "evaluation": decided.evaluation,
-            "receipt_id": decided.receipt_id,
-            "run_id": decided.run_id,
-        }),
-    };
+    let mut told =
+        Told { status, lines: vec![(word, line), ("run", decided.run_id.to_string())], json: Map::new() };
+    for (name, value) in [
+        ("outcome", json!(word)),
+        ("approval_id", json!(decided.approval_id)),
+        ("bond", json!(decided.bond)),
+        ("evaluation", json!(decided.evaluation)),
+        ("receipt_id", json!(decided.receipt_id)),
+        ("run_id", json!(decided.run_id)),
+    ] {
+        told.add(name, value);
+    }
     match &decided.outcome {
-        Outcome::Allowed(record) => told.json["authorization"] = json!(record),
-        Outcome::Quoted(price) => told.json["price"] = json!(price),
-        Outcome::Waiting(brief) => told.json["brief"] = json!(brief),
-        Outcome::Delayed(until) => told.json["delayed_until_ms"] = json!(until),
-        Outcome::Denied(reason) => told.json["reason"] = json!(reason),
-        Outcome::Declined { comment } => told.json["comment"] = json!(comment),
+        Outcome::Allowed(record) => told.add("authorization", json!(record)),
+        Outcome::Quoted(price) => told.add("price", json!(price)),
+        Outcome::Waiting(brief) => told.add("brief", json!(brief)),
+        Outcome::Delayed(until) => told.add("delayed_until_ms", json!(until)),
+        Outcome::Denied(reason) => told.add("reason", json!(reason)),
+        Outcome::Declined { comment } => told.add("comment", json!(comment)),
         Outcome::Allowable => {}
     }
     if let Some(id) = &decided.approval_id {
@@ -162,7 +175,7 @@ fn ended(told: &mut Told, end: Option<&End>, decided: &Decided) {
     };
     told.status = status;
     told.lines.push((word, line));
-    told.json["end"] = match end {
+    let end = match end {
         Some(End::Released { tx_hash, receipt_id }) => {
             json!({ "what": word, "tx_hash": tx_hash, "receipt_id": receipt_id })
         }
@@ -172,6 +185,7 @@ fn ended(told: &mut Told, end: Option<&End>, decided: &Decided) {
         Some(End::Closed(reason)) => json!({ "what": word, "reason": reason }),
         _ => json!({ "what": word }),
     };
+    told.add("end", end);
 }
 
 /// In one line, with its code in front.
