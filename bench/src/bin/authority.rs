@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use bench::house::{Connection, House, Kept, serve_if_asked_with};
 use bench::{Outcome, disk, percentile};
-use canon::{Digest, Raw};
+use canon::Raw;
 use chain::wallet::sign_tx;
 use chain::{Anchor, Asset, Built, LedgerChain, Treasury, Value};
 use env::Source;
