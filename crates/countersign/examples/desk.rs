@@ -2,8 +2,8 @@
 //! The whole server with one mandate on the embedded ledger, for tests that drive a browser. Reads commands from standard
 //! input and answers each on standard output, one JSON object a line:
 //!
-//! `{"port", "approver", "per_day"?}` first, then `{"sign": ACTION}` as the agent, and `{"lock": PRICE}` as its
-//! wallet. The agent's bearer key is `agent-agent-agent-agent-agent-agent`.
+//! `{"port", "approver", "per_day"?}` first, then `{"sign": ACTION}` as the agent, `{"lock": PRICE}` as its wallet, and
+//! `{"confirmed": HASH}`. The agent's bearer key is `agent-agent-agent-agent-agent-agent`.
 
 use async_trait::async_trait;
 use canon::{Digest, Raw};
@@ -31,7 +31,8 @@ async fn main() {
     std::io::stdin().read_line(&mut line).unwrap();
     let first: Json = serde_json::from_str(&line).unwrap();
     let desk = Desk::start(&first).await;
-    answer(&json!({ "ready": true, "agent": AGENT, "recipient": recipient().as_str() }));
+    answer(&json!({ "ready": true, "agent": AGENT, "recipient": recipient().as_str(),
+        "anchor": { "tx": desk.anchored.0, "tx_hash": desk.anchored.1 } }));
     // Standard input is read where waiting for it stops nobody else.
     let (sender, mut commands) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
@@ -72,6 +73,8 @@ struct Desk {
     treasury: Arc<Treasury>,
     agent: Wallet,
     vault: Vault,
+    /// The transaction that anchored the mandate, in hex, and its hash.
+    anchored: (String, String),
 }
 
 impl Desk {
@@ -104,7 +107,8 @@ impl Desk {
             let routes = server::router(&app).merge(console::router());
             server::serve(&app, routes, listener, std::future::pending()).await;
         });
-        Self { treasury, agent, vault: opening.vault }
+        let anchored = (hex::encode(&anchoring.built.tx), anchoring.built.tx_hash.to_string());
+        Self { treasury, agent, vault: opening.vault, anchored }
     }
 
     async fn run(&self, command: &Json) -> Json {
@@ -113,10 +117,14 @@ impl Desk {
             let signature = key(2).sign(&mandate::signing_bytes(&action.hash())).unwrap();
             return json!({ "agent_signature": Hex::from_bytes(*signature.as_bytes()).to_string() });
         }
+        if let Some(hash) = command["confirmed"].as_str() {
+            let height = self.treasury.confirmed(hash.parse().unwrap()).await.unwrap();
+            return json!({ "height": height });
+        }
         let price: Price = canon::from_slice(command["lock"].to_string().as_bytes()).unwrap();
         let lock = self.agent.lock(&price, self.vault.mandate_ref).await.unwrap();
         self.treasury.submit(&lock.tx).await.unwrap();
-        json!({ "tx_hash": lock.tx_hash.to_string(), "output_index": 0 })
+        json!({ "tx": hex::encode(&lock.tx), "tx_hash": lock.tx_hash.to_string(), "output_index": 0 })
     }
 }
 
