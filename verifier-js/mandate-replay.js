@@ -328,9 +328,12 @@ export class Replay {
     if (!same || seq < decided.seq) return undefined;
     const { action } = proposed;
     const { evaluation, mandate, vault, verification } = decided;
-    const approval = action && this.state.by_action.get(action.hash);
-    const held = action && this.state.reserved.get(`action ${action.hash}`);
-    const record = held?.record;
+    const approval = action && evaluation.signed ? this.state.by_action.get(action.hash) : undefined;
+    const held = action && evaluation.signed ? this.state.reserved.get(`action ${action.hash}`) : undefined;
+    // What this very decision gave: a later one of the same action has it no more.
+    const gave =
+      evaluation.outcome === 'ALLOW' ? held?.approval === undefined : evaluation.outcome === 'ESCALATE' && approval?.authorization === held;
+    const record = gave ? held?.record : undefined;
     const named = (/** @type {string} */ hash) => `V-${hash.slice(0, 12)}`;
     const reference = record?.fields.verification_ref;
     return {
@@ -535,11 +538,14 @@ export class Replay {
       (/** @type {any} */ one) => one.cardano_key_hash === price.approver_key_hash,
     );
     hold(approver !== undefined && approver.role === evaluation.approvals_required[0].approver, 'bad_price');
+    const { approvers, quorum } = state.mandate.doc;
+    const keys = approvers.map((/** @type {any} */ one) => one.cardano_key_hash);
     const expected = {
       action_hash: evaluation.action_hash,
       amount: state.tariff.amount,
       approval_id,
       approver_key_hash: approver.cardano_key_hash,
+      ...(keys.length === 1 ? {} : { approvers: { keys, required: quorum?.required ?? 1 } }),
       asset: state.tariff.asset,
       escrow_address: state.tariff.escrow_address,
       interrupt_budget: {
