@@ -9,6 +9,7 @@ mod principal;
 mod release;
 
 pub use principal::{Anchoring, Opening};
+pub use release::Release;
 
 use crate::patient::Patient;
 use crate::scripts::{ANCHOR_TOKEN, VAULT_TOKEN};
@@ -126,7 +127,7 @@ impl Treasury {
             anchor_status: anchor.status,
             anchor_version: anchor.version,
             mandate_hash: anchor.mandate_hash,
-            approvers: vec![anchor.approver],
+            approvers: anchor.approvers.keys,
             day_index: state.day_index,
             last_nonce: Units::new(state.last_nonce),
             slot: tip.slot,

@@ -16,8 +16,10 @@ const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
 pub(crate) enum Shelf {
     /// By transaction hash: a release as it was built.
     Built,
-    /// By transaction hash: the same with the approver's witness.
+    /// By transaction hash: the same with every approver's witness.
     Witnessed,
+    /// By transaction and key: one of several approvers' witnesses.
+    Signed,
     /// By approval and number: what may spend its bond.
     Bond,
     /// By run: what its agent said of it before its first check.
@@ -31,6 +33,7 @@ impl Shelf {
         match self {
             Self::Built => "mandate-built",
             Self::Witnessed => "mandate-witnessed",
+            Self::Signed => "mandate-signed",
             Self::Bond => "mandate-bond",
             Self::Run => "mandate-run",
             Self::Answer => "mandate-answer",

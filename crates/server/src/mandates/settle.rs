@@ -14,7 +14,7 @@ use mandate::command::{BondSpent, Execution, Owed};
 use mandate::log::{ApprovalId, LogHead};
 use mandate::price::BondStatus;
 use mandate::state::{Approval, Authorization, AuthorizationStatus, GRACE_MS};
-use mandate::text::{Text, TxHash};
+use mandate::text::{KeyHash, Text, TxHash};
 use mandate::{Command, Millis};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -237,6 +237,7 @@ impl App {
         let mandate = &known.anchored.mandate;
         let label = format!("{}@{}", mandate.id, mandate.version);
         let log_head = LogHead { hash: known.head.hash, seq: known.head.seq };
+        let approval = held.approval.and_then(|_| known.state.approval_of(&held.action.hash()));
         let release = Release {
             vault: &known.anchored.vault,
             record: &held.record,
@@ -244,6 +245,7 @@ impl App {
             mandate: &label,
             log_head,
             bond,
+            signers: approval.map_or(&[], |approval| approval.signers.as_slice()),
         };
         let built = self.mandates()?.setup.rail.release(&release).await.map_err(Unbuilt::Chain)?;
         let tx = ::hex::encode(&built.tx);
@@ -406,6 +408,39 @@ impl App {
             }
         }
         Err(bug("a bond with too many transactions"))
+    }
+
+    /// Takes the witness of one of these. Gives the transaction with all of theirs once each has signed, and how many have. One
+    /// signs a transaction of one; of several, each is kept until the last is there (D38).
+    pub(crate) async fn witnessed(
+        &self,
+        tx: &[u8],
+        tx_hash: TxHash,
+        witness: &[u8],
+        signers: &[KeyHash],
+    ) -> Result<(Option<Vec<u8>>, usize), Refused> {
+        let rail = &self.mandates()?.setup.rail;
+        let (mut merged, mut fault) = (None, ChainError::BadWitness("nobody signs this".to_owned()));
+        for key in signers {
+            match rail.witness(tx, witness, *key) {
+                Ok(with) => merged = Some((*key, with)),
+                Err(error) if merged.is_none() => fault = error,
+                Err(_) => {}
+            }
+        }
+        let (key, merged) = merged.ok_or(fault)?;
+        if signers.len() == 1 {
+            return Ok((Some(merged), 1));
+        }
+        let name = |key: &KeyHash| format!("{tx_hash} {key}");
+        self.keep(Shelf::Signed, &name(&key), &::hex::encode(witness), None).await?;
+        let (mut whole, mut signed) = (tx.to_vec(), 0);
+        for key in signers {
+            let Some(kept) = self.kept::<String>(Shelf::Signed, &name(key)).await? else { continue };
+            whole = rail.witness(&whole, &::hex::decode(&kept).map_err(bug)?, *key)?;
+            signed += 1;
+        }
+        Ok(((signed == signers.len()).then_some(whole), signed))
     }
 
     pub(crate) async fn bond_txs(&self, stream: &StreamId, id: &ApprovalId) -> Result<Vec<BondTx>, Refused> {

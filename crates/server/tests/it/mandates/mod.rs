@@ -5,6 +5,7 @@ mod callers;
 mod cardano;
 mod deciding;
 mod desk;
+mod faults;
 mod pages;
 mod reading;
 mod settling;
