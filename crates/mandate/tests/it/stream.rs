@@ -252,7 +252,6 @@ fn approving_gives_one_authorization() {
     let entries = desk.entries.len();
     assert_eq!(desk.run(&Command::Approve(Box::new(approve.clone()))).unwrap(), reply);
     assert_eq!(desk.entries.len(), entries, "approved twice, authorized once");
-    // Key and digest are no signature.
     let mut forged = approve;
     let approvals::Evidence::Ed25519 { signature, .. } = &mut forged.signed.evidence else { panic!() };
     *signature = "A".repeat(signature.len());
