@@ -26,9 +26,19 @@ pub struct House {
 
 /// Serves if this process was started for that by [`House::start`], until its standard input ends. Gives whether it did.
 pub fn serve_if_asked() -> Outcome<bool> {
+    serve_with(|_| None)
+}
+
+/// The same, with what mandates stand on.
+pub fn serve_with(
+    mandates: impl FnOnce(&Arc<dyn Source>) -> Option<server::mandates::Setup>,
+) -> Outcome<bool> {
     let mut arguments = std::env::args().skip(1);
     let (Some(ASK), Some(folder)) = (arguments.next().as_deref(), arguments.next()) else { return Ok(false) };
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(Path::new(&folder)))?;
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?
+        .block_on(serve(Path::new(&folder), mandates))?;
     Ok(true)
 }
 
@@ -36,7 +46,11 @@ impl House {
     /// Starts this program again as a server on a fresh SQLite store in the working folder, so that the disk is the one
     /// beneath it and not one in memory.
     pub fn start() -> Outcome<Self> {
-        let folder = tempfile::tempdir_in(".")?;
+        Self::over(tempfile::tempdir_in(".")?)
+    }
+
+    /// The same over a store that is there already.
+    pub fn over(folder: tempfile::TempDir) -> Outcome<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg(ASK)
             .arg(folder.path())
@@ -61,6 +75,11 @@ impl House {
             Ok(kib * 1024.0 / 1e6)
         };
         Ok((field("VmRSS:")?, field("VmHWM:")?))
+    }
+
+    /// As requests name it.
+    pub fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
     }
 
     pub async fn connect(&self) -> Outcome<Connection> {
@@ -115,8 +134,15 @@ impl Connection {
         }
     }
 
-    async fn exchange(&mut self, method: &str, path: &str, headers: &str, body: &Value) -> Outcome<Answer> {
-        let body = body.to_string();
+    /// The same with headers of one's own, each with its line end.
+    pub async fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &Value,
+    ) -> Outcome<Answer> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\ncontent-type: application/json\r\n\
              content-length: {}\r\n{headers}\r\n{body}",
@@ -207,7 +233,10 @@ fn secret(link: &str) -> Outcome<String> {
 }
 
 /// A whole server, its log and its effects included, without limits on how often: all requests come from one address.
-async fn serve(folder: &Path) -> Outcome {
+async fn serve(
+    folder: &Path,
+    mandates: impl FnOnce(&Arc<dyn Source>) -> Option<server::mandates::Setup>,
+) -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = listener.local_addr()?.port();
     let mut config = Config { public_url: format!("http://localhost:{port}").parse()?, ..Config::default() };
@@ -226,8 +255,8 @@ async fn serve(folder: &Path) -> Outcome {
     );
     let fetch = fetch::Client::new(fetch::Policy::default())?;
     let notifier = Arc::new(Silent);
-    let app =
-        App::new(Parts { config, journal, source, signer, log: Some(log), fetch, notifier, mandates: None })?;
+    let mandates = mandates(&source);
+    let app = App::new(Parts { config, journal, source, signer, log: Some(log), fetch, notifier, mandates })?;
     app.found_organizations().await?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {
