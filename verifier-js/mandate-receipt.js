@@ -16,9 +16,12 @@ export function receiptOf({ decided: decisions, proposals, settled, state }, evi
   if (!same || seq < decided.seq) return undefined;
   const { action } = proposed;
   const { evaluation, mandate, vault, verification } = decided;
-  const approval = action && state.by_action.get(action.hash);
-  const held = action && state.reserved.get(`action ${action.hash}`);
-  const record = held?.record;
+  const approval = action && evaluation.signed ? state.by_action.get(action.hash) : undefined;
+  const held = action && evaluation.signed ? state.reserved.get(`action ${action.hash}`) : undefined;
+  // What this very decision gave: a later one of the same action has it no more.
+  const gave =
+    evaluation.outcome === 'ALLOW' ? held?.approval === undefined : evaluation.outcome === 'ESCALATE' && approval?.authorization === held;
+  const record = gave ? held?.record : undefined;
   const named = (/** @type {string} */ hash) => `V-${hash.slice(0, 12)}`;
   const reference = record?.fields.verification_ref;
   return {

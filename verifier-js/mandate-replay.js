@@ -469,11 +469,14 @@ export class Replay {
       (/** @type {any} */ one) => one.cardano_key_hash === price.approver_key_hash,
     );
     hold(approver !== undefined && approver.role === evaluation.approvals_required[0].approver, 'bad_price');
+    const { approvers, quorum } = state.mandate.doc;
+    const keys = approvers.map((/** @type {any} */ one) => one.cardano_key_hash);
     const expected = {
       action_hash: evaluation.action_hash,
       amount: state.tariff.amount,
       approval_id,
       approver_key_hash: approver.cardano_key_hash,
+      ...(keys.length === 1 ? {} : { approvers: { keys, required: quorum?.required ?? 1 } }),
       asset: state.tariff.asset,
       escrow_address: state.tariff.escrow_address,
       interrupt_budget: {

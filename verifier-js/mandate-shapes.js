@@ -353,6 +353,7 @@ const price = object({
   amount: positive,
   approval_id: approvalId,
   approver_key_hash: keyHash,
+  approvers: present(object({ keys: array(keyHash), required: u8(255) })),
   asset,
   escrow_address: texts(1, 200),
   interrupt_budget: budget,

@@ -301,7 +301,7 @@ function issued(state, payload, now) {
   const action = approval ? approval.action : state.proposed;
   const nonce = BigInt(record.fields.nonce);
   grow(state, record.fields.nonce);
-  const held = { nonce, action, record, status: 'issued', tx_hash: undefined };
+  const held = { nonce, action, approval, record, status: 'issued', tx_hash: undefined };
   for (const key of reservations(action)) state.reserved.set(key, held);
   state.authorizations.set(record.digest_hex, held);
   fly(state, held, false);

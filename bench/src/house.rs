@@ -46,7 +46,11 @@ impl House {
     /// Starts this program again as a server on a fresh SQLite store in the working folder, so that the disk is the one
     /// beneath it and not one in memory.
     pub fn start() -> Outcome<Self> {
-        let folder = tempfile::tempdir_in(".")?;
+        Self::over(tempfile::tempdir_in(".")?)
+    }
+
+    /// The same over a store that is there already.
+    pub fn over(folder: tempfile::TempDir) -> Outcome<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg(ASK)
             .arg(folder.path())
@@ -71,6 +75,11 @@ impl House {
             Ok(kib * 1024.0 / 1e6)
         };
         Ok((field("VmRSS:")?, field("VmHWM:")?))
+    }
+
+    /// As requests name it.
+    pub fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
     }
 
     pub async fn connect(&self) -> Outcome<Connection> {
@@ -137,8 +146,16 @@ impl Connection {
         }
     }
 
-    async fn exchange(&mut self, method: &str, path: &str, headers: &str, body: &Value) -> Outcome<Answer> {
-        self.write(method, path, headers, &body.to_string()).await?;
+    /// The same with headers of one's own, each with its line end.
+    pub async fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &Value,
+    ) -> Outcome<Answer> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.write(method, path, headers, &body).await?;
         let (status, body, at) = self.response().await?;
         if !(200..300).contains(&status) {
             return Err(format!("{method} {path}: {status} {}", String::from_utf8_lossy(&body)).into());

@@ -433,7 +433,7 @@ class Desk {
     same(priced.status, 402, 'status:');
     const accepted = (await priced.json()).accepts[0];
     const locked = await this.tell({ lock: accepted.extra });
-    const payload = { approval_id: accepted.extra.approval_id, ...locked };
+    const payload = { approval_id: accepted.extra.approval_id, tx_hash: locked.tx_hash, output_index: locked.output_index };
     const payment = Buffer.from(JSON.stringify({ x402Version: 2, accepted, payload })).toString('base64');
     const paid = await this.post(name, cents, display, undefined, payment);
     const body = await paid.json();

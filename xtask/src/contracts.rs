@@ -39,7 +39,7 @@ pub fn run(write: bool) -> Result<(), String> {
 fn attack(aiken: &Path) -> Result<(), String> {
     let status = Command::new("cargo")
         .args(["test", "--quiet", "--package", "chain", "--test", "it", "--"])
-        .args(["anchors::", "bonds::", "openings::", "vaults::"])
+        .args(["anchors::", "bonds::", "openings::", "quorums::", "vaults::"])
         .env("AIKEN", aiken)
         .current_dir(root())
         .status();

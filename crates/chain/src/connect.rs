@@ -1,6 +1,7 @@
 //! Which chain an address means.
 
 use crate::blockfrost::Blockfrost;
+use crate::ogmios::Ogmios;
 use crate::{Chain, ChainError, LedgerChain};
 use env::Source;
 use fetch::Policy;
@@ -9,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// `memory:` is an embedded ledger that is forgotten, `file:PATH` one that is kept; `https://…` is a server that speaks
-/// Blockfrost's interface, whose `project` goes with every call. Refuses everything else. What is not public is called only
-/// if `policy` lists it, and over `http://` too then.
+/// Blockfrost's interface, whose `project` goes with every call; `wss://…` is a node behind Ogmios, see [`Ogmios::new`]. Refuses
+/// everything else. What is not public is called only if `policy` lists it, and over `http://` and `ws://` too then.
 pub fn connect(
     url: &str,
     project: &str,
@@ -27,5 +28,8 @@ pub fn connect(
     if url.starts_with("https://") || url.starts_with("http://") {
         return Ok(Arc::new(Blockfrost::new(url, project, policy)?));
     }
-    Err(ChainError::Malformed(format!("{url:?} names no chain: memory:, file:PATH or https://…")))
+    if url.starts_with("wss://") || url.starts_with("ws://") {
+        return Ok(Arc::new(Ogmios::new(url, network, policy)?));
+    }
+    Err(ChainError::Malformed(format!("{url:?} names no chain: memory:, file:PATH, https://… or wss://…")))
 }

@@ -4,9 +4,8 @@ use crate::ChainError;
 use crate::value::{Asset, asset_name};
 use canon::Digest;
 use mandate::authorization::Record;
-use mandate::mandate::MandateSchema;
 use mandate::plutus::Data;
-use mandate::price::OutRef;
+use mandate::price::{OutRef, Signatories};
 use mandate::text::{Hex, KeyHash, PolicyId, Units};
 use mandate::{Credential, Hashed, Limits, Mandate, Millis, Status};
 
@@ -18,7 +17,8 @@ pub struct Anchor {
     pub status: Status,
     pub engine: Hex<32>,
     pub principal: KeyHash,
-    pub approver: KeyHash,
+    /// Whose signatures a flagged release needs.
+    pub approvers: Signatories,
     pub asset: Asset,
     pub limits: Limits,
     /// The last instant at which a release may be valid.
@@ -34,14 +34,8 @@ pub struct VaultState {
 }
 
 impl Anchor {
-    /// The anchor of a mandate whose money is in `asset`. Refuses a mandate with several approvers: an anchor names one key.
+    /// The anchor of a mandate whose money is in `asset`.
     pub fn of(mandate: &Hashed<Mandate>, asset: Asset) -> Result<Self, ChainError> {
-        let [approver] = mandate.approvers.as_slice() else {
-            return Err(ChainError::malformed("an anchor has exactly one approver"));
-        };
-        if mandate.schema == MandateSchema::V02 && mandate.required() != 1 {
-            return Err(ChainError::malformed("an anchor has exactly one approver"));
-        }
         let expires = mandate.validity.expires_at.millis();
         Ok(Self {
             mandate_hash: mandate.hash(),
@@ -49,7 +43,7 @@ impl Anchor {
             status: mandate.status,
             engine: mandate.authority_engine.public_key.hex(),
             principal: mandate.principal.cardano_key_hash,
-            approver: approver.cardano_key_hash,
+            approvers: mandate.signatories(),
             asset,
             limits: mandate.limits(),
             valid_until: expires.ok_or_else(|| ChainError::malformed("the mandate ended before 1970"))?,
@@ -69,7 +63,7 @@ impl Anchor {
                 Data::Constr(status, Vec::new()),
                 Data::bytes(self.engine.as_bytes()),
                 Data::bytes(self.principal.as_bytes()),
-                Data::bytes(self.approver.as_bytes()),
+                self.approvers.to_data(),
                 Data::bytes(self.asset.0.as_bytes()),
                 Data::bytes(self.asset.1.as_bytes()),
                 Data::Int(self.limits.autonomous_limit.wide()),
@@ -90,7 +84,7 @@ impl Anchor {
             status,
             engine,
             principal,
-            approver,
+            approvers,
             policy,
             name,
             autonomous,
@@ -115,7 +109,7 @@ impl Anchor {
             status,
             engine: Hex::from_bytes(engine.as_bytes()?),
             principal: KeyHash::from_bytes(principal.as_bytes()?),
-            approver: KeyHash::from_bytes(approver.as_bytes()?),
+            approvers: Signatories::from_data(approvers)?,
             asset: (PolicyId::from_bytes(policy.as_bytes()?), asset_name(name)?),
             limits: Limits {
                 autonomous_limit: units(autonomous)?,
@@ -250,7 +244,7 @@ mod tests {
             status: Status::Revoked,
             engine: Hex::from_bytes([1; 32]),
             principal: KeyHash::from_bytes([2; 28]),
-            approver: KeyHash::from_bytes([3; 28]),
+            approvers: Signatories::one(KeyHash::from_bytes([3; 28])),
             asset: (PolicyId::from_bytes([4; 28]), asset_name(b"tUSDM").unwrap()),
             limits: Limits {
                 autonomous_limit: Units::new(1),
@@ -260,6 +254,9 @@ mod tests {
             },
             valid_until: Millis::default().plus(1_800_000_000_000),
         };
-        assert_eq!(Anchor::from_cbor(&anchor.to_data().to_cbor()), Some(anchor));
+        assert_eq!(Anchor::from_cbor(&anchor.to_data().to_cbor()), Some(anchor.clone()));
+        let keys: Vec<_> = (3..6).map(|byte| KeyHash::from_bytes([byte; 28])).collect();
+        let several = Anchor { approvers: Signatories { keys, required: 2 }, ..anchor };
+        assert_eq!(Anchor::from_cbor(&several.to_data().to_cbor()), Some(several));
     }
 }

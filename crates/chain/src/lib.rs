@@ -12,6 +12,7 @@ mod error;
 pub mod faulty;
 mod flat;
 pub mod ledger;
+pub mod ogmios;
 mod parameters;
 mod patient;
 mod refusal;
@@ -30,7 +31,7 @@ pub use ledger::LedgerChain;
 pub use parameters::{Parameters, Ratio};
 pub use scripts::{Script, Scripts};
 pub use slots::Slots;
-pub use treasury::{Anchoring, Built, Found, Opening, Told, Treasury};
+pub use treasury::{Anchoring, Built, Found, Opening, Release, Told, Treasury};
 pub use value::{Asset, Datum, Output, Utxo, Value};
 pub use wallet::Wallet;
 

@@ -34,7 +34,8 @@ pub(crate) fn rule(text: &str) -> Option<String> {
     known.then(|| if letter == "r" { rule.to_uppercase() } else { rule.to_owned() })
 }
 
-fn shortened(text: &str) -> String {
+/// As much of it as is kept.
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(1000).collect()
 }
 

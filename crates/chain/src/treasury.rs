@@ -10,6 +10,7 @@ mod release;
 mod told;
 
 pub use principal::{Anchoring, Opening};
+pub use release::Release;
 pub use told::{Held, Paid, Told, What};
 
 use crate::patient::Patient;
@@ -128,7 +129,7 @@ impl Treasury {
             anchor_status: anchor.status,
             anchor_version: anchor.version,
             mandate_hash: anchor.mandate_hash,
-            approvers: vec![anchor.approver],
+            approvers: anchor.approvers.keys,
             day_index: state.day_index,
             last_nonce: Units::new(state.last_nonce),
             slot: tip.slot,

@@ -154,7 +154,7 @@ impl Output {
         let count = 2 + usize::from(self.datum != Datum::None) + usize::from(self.script.is_some());
         cbor::map(&mut out, count);
         cbor::uint(&mut out, 0);
-        cbor::bytes(&mut out, &address_bytes(&self.address));
+        cbor::bytes(&mut out, &self.address.to_bytes());
         cbor::uint(&mut out, 1);
         self.value.write(&mut out);
         match &self.datum {
@@ -233,19 +233,7 @@ fn read_script(raw: &[u8]) -> Option<Option<Script>> {
     }
 }
 
-/// An address as outputs write it (CIP-19).
-pub(crate) fn address_bytes(address: &Address) -> Vec<u8> {
-    let script = |credential: &Credential| matches!(credential, Credential::Script(_));
-    let kind = match address.stake() {
-        None => 6 + u8::from(script(address.payment())),
-        Some(stake) => u8::from(script(address.payment())) + 2 * u8::from(script(stake)),
-    };
-    let mut bytes = vec![(kind << 4) | address.network().tag()];
-    bytes.extend_from_slice(address.payment().hash().as_bytes());
-    bytes.extend(address.stake().iter().flat_map(|stake| stake.hash().as_bytes()));
-    bytes
-}
-
+/// The address that outputs write so (CIP-19).
 pub(crate) fn address_of(bytes: &[u8]) -> Option<Address> {
     let (head, rest) = bytes.split_first()?;
     let network = match head & 15 {

@@ -3,9 +3,9 @@
 //! input and answers each on standard output, one JSON object a line:
 //!
 //! `{"port", "approver", "per_day"?, "opener"?, "masumi"?}` first (`opener` is the hash of a key that may open mandates), then
-//! `{"sign": ACTION}` as the agent, `{"lock": PRICE}` as its wallet, and `{"fund": KEY_HASH}`, 100 USDM from nothing. The agent's
-//! bearer key is `agent-agent-agent-agent-agent-agent`. With `masumi` it sells checks, paid through a payment service at `payments`,
-//! whose key is `masumi-token`.
+//! `{"sign": ACTION}` as the agent, `{"lock": PRICE}` as its wallet, `{"fund": KEY_HASH}`, 100 USDM from nothing, and
+//! `{"confirmed": HASH}`. The agent's bearer key is `agent-agent-agent-agent-agent-agent`. With `masumi` it sells checks, paid
+//! through a payment service at `payments`, whose key is `masumi-token`.
 
 use async_trait::async_trait;
 use canon::Raw;
@@ -35,9 +35,8 @@ async fn main() {
     let first: Json = serde_json::from_str(&line).unwrap();
     let payments = if first.get("masumi").is_some() { Some(payments().await) } else { None };
     let desk = Desk::start(&first, payments.as_deref()).await;
-    let ready =
-        json!({ "ready": true, "agent": AGENT, "recipient": recipient().as_str(), "payments": payments });
-    answer(&ready);
+    answer(&json!({ "ready": true, "agent": AGENT, "recipient": recipient().as_str(), "payments": payments,
+        "anchor": { "tx": desk.anchored.0, "tx_hash": desk.anchored.1 } }));
     // Standard input is read where waiting for it stops nobody else.
     let (sender, mut commands) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
@@ -79,6 +78,8 @@ struct Desk {
     treasury: Arc<Treasury>,
     agent: Wallet,
     vault: Vault,
+    /// The transaction that anchored the mandate, in hex, and its hash.
+    anchored: (String, String),
 }
 
 impl Desk {
@@ -111,7 +112,8 @@ impl Desk {
             let routes = server::router(&app).merge(console::router());
             server::serve(&app, routes, listener, std::future::pending()).await;
         });
-        Self { ledger, treasury, agent, vault: opening.vault }
+        let anchored = (hex::encode(&anchoring.built.tx), anchoring.built.tx_hash.to_string());
+        Self { ledger, treasury, agent, vault: opening.vault, anchored }
     }
 
     async fn run(&self, command: &Json) -> Json {
@@ -127,10 +129,14 @@ impl Desk {
             self.ledger.fund(&address, Value::of(5_000_000).with(asset, 100_000_000)).unwrap();
             return json!({ "address": address.as_str() });
         }
+        if let Some(hash) = command["confirmed"].as_str() {
+            let height = self.treasury.confirmed(hash.parse().unwrap()).await.unwrap();
+            return json!({ "height": height });
+        }
         let price: Price = canon::from_slice(command["lock"].to_string().as_bytes()).unwrap();
         let lock = self.agent.lock(&price, self.vault.mandate_ref).await.unwrap();
         self.treasury.submit(&lock.tx).await.unwrap();
-        json!({ "tx_hash": lock.tx_hash.to_string(), "output_index": 0 })
+        json!({ "tx": hex::encode(&lock.tx), "tx_hash": lock.tx_hash.to_string(), "output_index": 0 })
     }
 }
 

@@ -24,7 +24,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mandates {
-    /// `file:PATH` or `memory:`, the ledger of this process; `https://…`, a server that speaks Blockfrost's interface.
+    /// `file:PATH` or `memory:`, the ledger of this process; `https://…`, a server that speaks Blockfrost's interface;
+    /// `wss://…#SLOT.HASH`, a node behind Ogmios.
     #[serde(default = "embedded")]
     pub chain: String,
     /// Holds the project id that such a server asks for.

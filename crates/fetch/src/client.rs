@@ -1,3 +1,4 @@
+use crate::socket::WebSocket;
 use crate::url::{Destination, HostPort, Scheme};
 use crate::{Error, is_public};
 use async_trait::async_trait;
@@ -8,6 +9,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_tungstenite::tungstenite;
 
 /// What may be called, and how much it may take.
 #[derive(Debug, Clone)]
@@ -226,6 +228,32 @@ impl Client {
             body.extend_from_slice(&chunk);
         }
         Ok((Response { status, headers, body: body.freeze() }, None))
+    }
+
+    /// Opens a WebSocket (RFC 6455). The address is judged as any other; `ws` is written `http` and `wss` `https`.
+    pub async fn websocket(&self, to: &Destination) -> Result<WebSocket, Error> {
+        tokio::time::timeout(self.policy.timeout, self.upgrade(to)).await.map_err(|_| Error::Timeout)?
+    }
+
+    async fn upgrade(&self, to: &Destination) -> Result<WebSocket, Error> {
+        let key = tungstenite::handshake::client::generate_key();
+        let outgoing = self
+            .route(to)?
+            .get(to.url.clone())
+            .header(header::CONNECTION, "Upgrade")
+            .header(header::UPGRADE, "websocket")
+            .header(header::SEC_WEBSOCKET_VERSION, "13")
+            .header(header::SEC_WEBSOCKET_KEY, &key);
+        let answer = outgoing.send().await.map_err(|error| failure(&error, to.host()))?;
+        let refused = |detail: String| Error::Unreachable { detail };
+        let expected = tungstenite::handshake::derive_accept_key(key.as_bytes());
+        let accepted = answer.headers().get(header::SEC_WEBSOCKET_ACCEPT);
+        let accepted = accepted.is_some_and(|accepted| accepted.as_bytes() == expected.as_bytes());
+        if answer.status() != StatusCode::SWITCHING_PROTOCOLS || !accepted {
+            return Err(refused(format!("status {}, no websocket", answer.status().as_u16())));
+        }
+        let stream = answer.upgrade().await.map_err(|error| refused(chain(&error)))?;
+        Ok(WebSocket::over(stream, self.policy.max_body).await)
     }
 
     /// Which client may call this address. A host that is an address is judged here, a name in the resolver.

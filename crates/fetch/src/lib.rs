@@ -8,9 +8,11 @@
 mod address;
 mod client;
 mod error;
+mod socket;
 mod url;
 
 pub use address::is_public;
 pub use client::{Client, Lookup, Policy, Request, Response, System};
 pub use error::Error;
+pub use socket::WebSocket;
 pub use url::{Destination, HostPort, Scheme};

@@ -55,18 +55,13 @@ impl Network {
 
 impl Address {
     pub fn new(network: Network, payment: Credential, stake: Option<Credential>) -> Self {
-        let kind = match (payment, stake) {
-            (Credential::Key(_), Some(Credential::Key(_))) => 0,
-            (Credential::Script(_), Some(Credential::Key(_))) => 1,
-            (Credential::Key(_), Some(Credential::Script(_))) => 2,
-            (Credential::Script(_), Some(Credential::Script(_))) => 3,
-            (Credential::Key(_), None) => 6,
-            (Credential::Script(_), None) => 7,
-        };
-        let mut bytes = vec![(kind << 4) | network.tag()];
-        bytes.extend_from_slice(payment.hash().as_bytes());
-        bytes.extend(stake.iter().flat_map(|stake| stake.hash().as_bytes()));
-        Self { text: encode(network.prefix(), &bytes).into(), network, payment, stake }
+        let text = encode(network.prefix(), &bytes(network, payment, stake)).into();
+        Self { text, network, payment, stake }
+    }
+
+    /// As outputs and wallets write it (CIP-19).
+    pub fn to_bytes(&self) -> Vec<u8> {
+        bytes(self.network, self.payment, self.stake)
     }
 
     pub fn as_str(&self) -> &str {
@@ -163,6 +158,21 @@ fn read(text: &str) -> Option<Address> {
         _ => return None,
     };
     Some(Address { text: text.into(), network, payment, stake })
+}
+
+fn bytes(network: Network, payment: Credential, stake: Option<Credential>) -> Vec<u8> {
+    let kind = match (payment, stake) {
+        (Credential::Key(_), Some(Credential::Key(_))) => 0,
+        (Credential::Script(_), Some(Credential::Key(_))) => 1,
+        (Credential::Key(_), Some(Credential::Script(_))) => 2,
+        (Credential::Script(_), Some(Credential::Script(_))) => 3,
+        (Credential::Key(_), None) => 6,
+        (Credential::Script(_), None) => 7,
+    };
+    let mut bytes = vec![(kind << 4) | network.tag()];
+    bytes.extend_from_slice(payment.hash().as_bytes());
+    bytes.extend(stake.iter().flat_map(|stake| stake.hash().as_bytes()));
+    bytes
 }
 
 fn encode(prefix: &str, bytes: &[u8]) -> String {

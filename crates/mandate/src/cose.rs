@@ -1,7 +1,10 @@
-//! A wallet's signature over a message (CIP-8, CIP-30; spec 1.10): COSE_Sign1 with Ed25519, read strictly.
+//! A wallet's signature over a message (CIP-8, CIP-30; spec 1.10): COSE_Sign1 with Ed25519, read strictly, and made as a
+//! wallet makes it.
 
-use crate::address::Network;
+use crate::address::{Address, Network};
+use crate::plutus::head;
 use crate::text::KeyHash;
+use keys::Signer;
 use std::fmt;
 
 /// Why a wallet's signature proves nothing.
@@ -61,14 +64,50 @@ pub fn verify(
     Ok(key)
 }
 
+/// What a wallet answers to `signData` (CIP-30).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedData {
+    /// COSE_Sign1.
+    pub signature: Vec<u8>,
+    /// COSE_Key.
+    pub key: Vec<u8>,
+}
+
+/// Signs a message as a wallet does, for an address of its own. `public` is the signer's.
+pub fn sign(
+    signer: &dyn Signer,
+    public: &keys::ed25519::PublicKey,
+    message: &[u8],
+    address: &Address,
+) -> Result<SignedData, keys::Error> {
+    let mut protected = vec![0xa2, 0x01, 0x27];
+    string(&mut protected, 3, b"address");
+    string(&mut protected, 2, &address.to_bytes());
+    let made = signer.sign(&signed_bytes(&protected, message))?;
+    let mut signature = vec![0x84];
+    string(&mut signature, 2, &protected);
+    signature.push(0xa1);
+    string(&mut signature, 3, b"hashed");
+    signature.push(0xf4);
+    string(&mut signature, 2, message);
+    string(&mut signature, 2, made.as_bytes());
+    let mut key = vec![0xa4, 0x01, 0x01, 0x03, 0x27, 0x20, 0x06, 0x21];
+    string(&mut key, 2, public.as_bytes());
+    Ok(SignedData { signature, key })
+}
+
 /// `Sig_structure`: `["Signature1", protected as received, empty, payload]`.
 pub fn signed_bytes(protected: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut out = vec![0x84];
     for (major, bytes) in [(3, b"Signature1".as_slice()), (2, protected), (2, b""), (2, payload)] {
-        crate::plutus::head(&mut out, major, u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        out.extend_from_slice(bytes);
+        string(&mut out, major, bytes);
     }
     out
+}
+
+fn string(out: &mut Vec<u8>, major: u8, bytes: &[u8]) {
+    head(out, major, u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+    out.extend_from_slice(bytes);
 }
 
 /// The payment key of a Shelley address in its bytes, where it has one (types 0, 2 and 6).

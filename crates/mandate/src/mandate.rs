@@ -2,6 +2,7 @@
 //! `mandate/v0.2` with more kinds of constraint and a quorum. A [`Mandate`] that exists has passed the cross rules.
 
 use crate::action::ActionType;
+use crate::price::Signatories;
 use crate::rule::{Constraint, Kind, Violation};
 use crate::text::{AssetSymbol, Ed25519Key, Id, KeyHash, Text, Units, at_most, present};
 use crate::time::DateTime;
@@ -190,6 +191,12 @@ impl Mandate {
     /// How many distinct approvers must sign.
     pub fn required(&self) -> usize {
         self.quorum.as_ref().map_or(1, |quorum| usize::from(quorum.required))
+    }
+
+    /// Whose signatures approve on chain.
+    pub fn signatories(&self) -> Signatories {
+        let keys = self.approvers.iter().map(|approver| approver.cardano_key_hash).collect();
+        Signatories { keys, required: self.quorum.as_ref().map_or(1, |quorum| quorum.required) }
     }
 
     /// The approvers with this key: none or one, since keys are distinct.

@@ -1,4 +1,4 @@
-//! Plutus data in CBOR (spec 2.2): constructors, integers, bytes. Written as the reference writes it, read in either form.
+//! Plutus data in CBOR (spec 2.2): constructors, integers, bytes, lists. Written as the reference writes it, read in either form.
 
 use ciborium::Value;
 use std::io::Cursor;
@@ -9,6 +9,7 @@ pub enum Data {
     Constr(u64, Vec<Data>),
     Int(i128),
     Bytes(Vec<u8>),
+    List(Vec<Data>),
 }
 
 /// The deepest nesting that is read; no datum of ours needs more than two.
@@ -19,7 +20,7 @@ impl Data {
         Self::Bytes(bytes.to_vec())
     }
 
-    /// Constructor tags 121 + index; fields in an indefinite list, none in an empty definite one. Constructors up to 6,
+    /// Constructor tags 121 + index; fields and items in an indefinite list, none in an empty definite one. Constructors up to 6,
     /// integers of 64 bits and bytes up to 64 are what there is.
     pub fn to_cbor(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -54,14 +55,9 @@ impl Data {
         match self {
             Self::Constr(index, fields) => {
                 head(out, 6, 121_u64.saturating_add(*index));
-                if fields.is_empty() {
-                    out.push(0x80);
-                } else {
-                    out.push(0x9f);
-                    fields.iter().for_each(|field| field.write(out));
-                    out.push(0xff);
-                }
+                Self::write_list(fields, out);
             }
+            Self::List(items) => Self::write_list(items, out),
             Self::Int(int) if *int < 0 => {
                 head(out, 1, u64::try_from(int.saturating_add(1).saturating_neg()).unwrap_or(u64::MAX));
             }
@@ -73,19 +69,33 @@ impl Data {
         }
     }
 
+    fn write_list(items: &[Self], out: &mut Vec<u8>) {
+        if items.is_empty() {
+            return out.push(0x80);
+        }
+        out.push(0x9f);
+        items.iter().for_each(|item| item.write(out));
+        out.push(0xff);
+    }
+
     fn read(value: &Value, depth: usize) -> Option<Self> {
         match value {
             Value::Integer(int) => Some(Self::Int(i128::from(*int))),
             Value::Bytes(bytes) => Some(Self::Bytes(bytes.clone())),
             Value::Tag(tag, inner) => {
                 let index = tag.checked_sub(121).filter(|index| *index <= 6)?;
-                let fields = inner.as_array()?;
-                let depth = depth.checked_sub(1)?;
-                let fields: Option<Vec<_>> = fields.iter().map(|field| Self::read(field, depth)).collect();
-                Some(Self::Constr(index, fields?))
+                Some(Self::Constr(index, Self::read_list(inner.as_array()?, depth)?))
             }
+            Value::Array(items) => Some(Self::List(Self::read_list(items, depth)?)),
             _ => None,
         }
+    }
+}
+
+impl Data {
+    fn read_list(items: &[Value], depth: usize) -> Option<Vec<Self>> {
+        let depth = depth.checked_sub(1)?;
+        items.iter().map(|item| Self::read(item, depth)).collect()
     }
 }
 

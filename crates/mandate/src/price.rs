@@ -2,12 +2,14 @@
 
 use crate::brief::Budget;
 use crate::issue::ChainName;
+use crate::mandate::MAX_APPROVERS;
 use crate::plutus::Data;
-use crate::text::{AssetName, AssetSymbol, Id, KeyHash, PositiveUnits, Text, TxHash, Units};
+use crate::text::{AssetName, AssetSymbol, Id, KeyHash, PositiveUnits, Text, TxHash, Units, present};
 use crate::time::Millis;
 use crate::{Address, Refusal};
 use canon::Digest;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// `escalation-price/v0.1`. Members in the order of the canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct Price {
     pub amount: PositiveUnits,
     pub approval_id: Text<1, 64>,
     pub approver_key_hash: KeyHash,
+    /// Who signs, where that is not this key alone (mandate/v0.2, D38).
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub approvers: Option<Signatories>,
     pub asset: BondAsset,
     pub escrow_address: Text<1, 200>,
     pub interrupt_budget: Budget,
@@ -29,6 +34,62 @@ pub struct Price {
 pub enum PriceSchema {
     #[serde(rename = "escalation-price/v0.1")]
     V01,
+}
+
+/// Whose signatures approve on chain: so many of these keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Signatories {
+    pub keys: Vec<KeyHash>,
+    pub required: u8,
+}
+
+impl Signatories {
+    pub fn one(key: KeyHash) -> Self {
+        Self { keys: vec![key], required: 1 }
+    }
+
+    /// The key, where there is only one.
+    pub fn only(&self) -> Option<&KeyHash> {
+        match self.keys.as_slice() {
+            [key] => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Whether enough of them are among these.
+    pub fn are_among<'a>(&self, keys: impl IntoIterator<Item = &'a KeyHash>) -> bool {
+        let keys: BTreeSet<_> = keys.into_iter().collect();
+        self.keys.iter().filter(|key| keys.contains(key)).count() >= usize::from(self.required)
+    }
+
+    /// As many as must sign: this one first, then the others in their order. None where it is not one of them.
+    pub fn with(&self, first: &KeyHash) -> Option<Vec<KeyHash>> {
+        let others = self.keys.iter().filter(|key| *key != first);
+        let enough = std::iter::once(first).chain(others).take(usize::from(self.required)).copied();
+        self.keys.contains(first).then(|| enough.collect())
+    }
+
+    /// One key as it is (spec 2.2), several as `Constr 0 [required, keys]`.
+    pub fn to_data(&self) -> Data {
+        if let Some(key) = self.only() {
+            return Data::bytes(key.as_bytes());
+        }
+        let keys = self.keys.iter().map(|key| Data::bytes(key.as_bytes())).collect();
+        Data::Constr(0, vec![Data::Int(i128::from(self.required)), Data::List(keys)])
+    }
+
+    /// Refuses what the validators would never accept: no key, one twice, more than there are to sign.
+    pub fn from_data(data: &Data) -> Option<Self> {
+        let hash = |data: &Data| data.as_bytes::<28>().map(KeyHash::from_bytes);
+        let Data::Constr(0, fields) = data else { return hash(data).map(Self::one) };
+        let [required, Data::List(keys)] = fields.as_slice() else { return None };
+        let keys: Vec<KeyHash> = keys.iter().map(hash).collect::<Option<_>>()?;
+        let required = u8::try_from(required.as_int()?).ok()?;
+        let distinct: BTreeSet<_> = keys.iter().collect();
+        let sound = distinct.len() == keys.len() && (2..=MAX_APPROVERS).contains(&keys.len());
+        (sound && required >= 1 && usize::from(required) <= keys.len()).then_some(Self { keys, required })
+    }
 }
 
 /// What a bond is paid in. An empty policy is ADA, counted in lovelace.
@@ -48,6 +109,13 @@ impl BondAsset {
             None => "lovelace".to_owned(),
             Some(policy) => format!("{policy}.{}", self.asset_name),
         }
+    }
+}
+
+impl Price {
+    /// Whose signatures the bond's datum asks for.
+    pub fn signatories(&self) -> Signatories {
+        self.approvers.clone().unwrap_or_else(|| Signatories::one(self.approver_key_hash))
     }
 }
 
@@ -133,7 +201,7 @@ pub struct BondDatum {
     pub agent_stake: Option<KeyHash>,
     pub amount: PositiveUnits,
     pub approval_ref: Digest,
-    pub approver_key_hash: KeyHash,
+    pub approvers: Signatories,
     pub locked_until_ms: Millis,
     pub mandate_ref: KeyHash,
 }
@@ -179,7 +247,7 @@ impl Locked {
             (datum.approval_ref == approval_ref(price.approval_id.as_str()), BadBond::Approval),
             (datum.action_hash == price.action_hash, BadBond::Action),
             (datum.mandate_ref == *mandate_ref, BadBond::Mandate),
-            (datum.approver_key_hash == price.approver_key_hash, BadBond::Approver),
+            (datum.approvers == price.signatories(), BadBond::Approver),
             (datum.amount >= price.amount, BadBond::Amount),
             (self.value >= datum.amount.units(), BadBond::Value),
             (datum.locked_until_ms >= price.locked_until_ms, BadBond::LockedUntil),
@@ -201,13 +269,13 @@ impl BondDatum {
             agent_stake: stake,
             amount: price.amount,
             approval_ref: approval_ref(price.approval_id.as_str()),
-            approver_key_hash: price.approver_key_hash,
+            approvers: price.signatories(),
             locked_until_ms: price.locked_until_ms,
             mandate_ref,
         }
     }
 
-    /// `Constr 0 [approval_ref, action_hash, mandate_ref, agent, stake?, approver, amount, locked_until]`.
+    /// `Constr 0 [approval_ref, action_hash, mandate_ref, agent, stake?, approvers, amount, locked_until]`.
     pub fn to_data(&self) -> Data {
         let stake = match &self.agent_stake {
             Some(stake) => Data::Constr(0, vec![Data::bytes(stake.as_bytes())]),
@@ -221,7 +289,7 @@ impl BondDatum {
                 Data::bytes(self.mandate_ref.as_bytes()),
                 Data::bytes(self.agent_key_hash.as_bytes()),
                 stake,
-                Data::bytes(self.approver_key_hash.as_bytes()),
+                self.approvers.to_data(),
                 Data::Int(self.amount.wide()),
                 Data::Int(i128::from(self.locked_until_ms.get())),
             ],
@@ -257,7 +325,7 @@ impl BondDatum {
             agent_stake,
             amount: PositiveUnits::try_from(number(amount)?).ok()?,
             approval_ref: digest(approval)?,
-            approver_key_hash: hash(approver)?,
+            approvers: Signatories::from_data(approver)?,
             locked_until_ms: Millis::try_from(number(until)?).ok()?,
             mandate_ref: hash(mandate)?,
         })

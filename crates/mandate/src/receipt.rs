@@ -9,7 +9,7 @@ use crate::mandate::Mandate;
 use crate::price::BondStatus;
 use crate::reason::Reason;
 use crate::report::Verified;
-use crate::state::Approval;
+use crate::state::{Approval, State};
 use crate::text::{Hex, Id, KeyHash, PositiveUnits, Text, TxHash};
 use crate::time::Millis;
 use crate::{Hashed, Refusal};
@@ -142,7 +142,51 @@ pub struct Parts<'a> {
     pub evidence: Entries,
 }
 
+/// What the log says of one decision, beside the state that its last entry leaves.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    pub mandate: &'a Hashed<Mandate>,
+    pub anchor: KeyHash,
+    pub action: Option<&'a HashedAction>,
+    pub agent_signature: Option<&'a Text<0, 256>>,
+    pub evaluation: &'a Evaluation,
+    pub verification: Option<(Digest, Verified, Option<&'a Text<1, 100>>)>,
+    pub settlement: Option<&'a Settlement>,
+    pub evidence: Entries,
+}
+
 impl Receipt {
+    /// The receipt as of its last entry, and the authorization that this very decision gave: a later one of the same action
+    /// has it no more.
+    pub fn told<'s>(
+        state: &'s State,
+        told: &Told<'_>,
+    ) -> Result<(Hashed<Self>, Option<&'s Record>), Refusal> {
+        let evaluation = told.evaluation;
+        let hash = evaluation.action_hash.filter(|_| evaluation.signed);
+        let approval = hash.and_then(|hash| state.approval_of(&hash));
+        let held = hash.and_then(|hash| state.authorization_of(&hash));
+        let held = held.filter(|held| match evaluation.outcome {
+            Outcome::Allow => held.approval.is_none(),
+            Outcome::Escalate => approval.is_some_and(|approval| approval.nonce == Some(held.nonce)),
+            Outcome::Deny | Outcome::Delay | Outcome::NeedsVerification => false,
+        });
+        let authorization = held.map(|held| &held.record);
+        let receipt = Self::of(&Parts {
+            mandate: told.mandate,
+            anchor: told.anchor,
+            action: told.action,
+            agent_signature: told.agent_signature,
+            evaluation,
+            verification: told.verification,
+            approval,
+            authorization,
+            settlement: told.settlement.filter(|_| authorization.is_some()),
+            evidence: told.evidence,
+        })?;
+        Ok((receipt, authorization))
+    }
+
     /// The receipt of a decision, or of its settlement. Refuses parts that are not of one decision.
     pub fn of(parts: &Parts<'_>) -> Result<Hashed<Self>, Refusal> {
         let evaluation = parts.evaluation;

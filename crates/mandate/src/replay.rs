@@ -12,7 +12,7 @@ use crate::issue::Vault;
 use crate::log::{
     Event, Fact, LogHead, Phase, RunId, RunStarted, ShownLimits, Updated, VerificationCompleted,
 };
-use crate::receipt::{Entries, Parts, Receipt, Settlement};
+use crate::receipt::{Entries, Receipt, Settlement, Told};
 use crate::report::Verified;
 use crate::snapshot::Snapshot;
 use crate::state::State;
@@ -297,25 +297,21 @@ impl Replay {
         if !same || seq < decided.seq {
             return None;
         }
-        let reserved = hash.and_then(|hash| self.state.reserved.get(&crate::state::Reserved::Action(hash)));
-        let held = reserved.and_then(|nonce| self.state.authorizations.get(nonce));
-        let settled = |digest: &AuthorizationDigest| {
-            self.settled.iter().find(|(known, _)| known == digest).map(|(_, settlement)| settlement)
-        };
+        let held = hash.and_then(|hash| self.state.authorization_of(&hash));
+        let digest = held.map(|held| held.record.digest_hex);
+        let settled = self.settled.iter().find(|(known, _)| Some(*known) == digest);
         let verification = decided.verification.as_ref();
-        Receipt::of(&Parts {
+        let told = Told {
             mandate: &decided.mandate,
             anchor: decided.vault.mandate_ref,
             action: proposed.action.as_ref(),
             agent_signature: proposed.signature.as_ref(),
             evaluation: &decided.evaluation,
             verification: verification.map(|(hash, result, tx)| (*hash, *result, tx.as_ref())),
-            approval: hash.and_then(|hash| self.state.newest(&hash)).map(AsRef::as_ref),
-            authorization: held.map(|held| &held.record),
-            settlement: held.and_then(|held| settled(&held.record.digest_hex)),
+            settlement: settled.map(|(_, settlement)| settlement),
             evidence,
-        })
-        .ok()
+        };
+        Receipt::told(&self.state, &told).ok().map(|(receipt, _)| receipt)
     }
 
     fn updated(&self, updated: &Updated) -> Check {

@@ -4,7 +4,7 @@
 use super::{Built, Treasury};
 use crate::build::Plan;
 use crate::{ChainError, Output, Utxo, data};
-use mandate::price::{BondDatum, Locked, OutRef};
+use mandate::price::{BondDatum, Locked, OutRef, Signatories};
 use mandate::text::{KeyHash, Units};
 use mandate::{Address, Credential};
 
@@ -22,8 +22,8 @@ impl Treasury {
         Ok(Some(Locked { address, at, datum, value: Units::new(value) }))
     }
 
-    /// Gives a bond back. With an approver, their signature is still missing; without one it is the time branch, complete, and
-    /// refused while the bond is locked.
+    /// Gives a bond back. With an approver, their signature is still missing, and those of the first others where there is a
+    /// quorum (D38); without one it is the time branch, complete, and refused while the bond is locked.
     pub async fn refund(&self, bond: OutRef, approver: Option<KeyHash>) -> Result<Built, ChainError> {
         let mut plan = Plan::default();
         let Some(key) = approver else {
@@ -39,29 +39,32 @@ impl Treasury {
             self.give_back(&mut plan, utxo, &datum);
             return self.wallet.complete(plan).await;
         };
-        let datum = self.refund_in(&mut plan, bond).await?;
-        of_approver(&datum, key)?;
+        let (utxo, datum) = self.locked(bond).await?;
+        plan.signers.extend(with_approver(&datum, key)?);
+        self.give_back(&mut plan, utxo, &datum);
         self.wallet.complete(plan).await
     }
 
-    /// Sends a bond to the sink. The approver's signature is still missing.
+    /// Sends a bond to the sink. The approver's signature is still missing, as for a refund.
     pub async fn capture(&self, bond: OutRef, approver: KeyHash) -> Result<Built, ChainError> {
         let (utxo, datum) = self.locked(bond).await?;
-        of_approver(&datum, approver)?;
         let mut plan = Plan::default();
-        plan.sign(approver);
+        plan.signers.extend(with_approver(&datum, approver)?);
         plan.outputs.push(Output::new(self.sink.clone(), utxo.output.value.clone()));
         plan.scripts.push(self.scripts.bond().clone());
         plan.spend(utxo, data::CAPTURE);
         self.wallet.complete(plan).await
     }
 
-    /// Adds to a plan that its approver gives a bond back.
-    pub(super) async fn refund_in(&self, plan: &mut Plan, bond: OutRef) -> Result<BondDatum, ChainError> {
+    /// Adds to a plan that a bond is given back by those who sign already, or else by its approvers.
+    pub(super) async fn refund_in(&self, plan: &mut Plan, bond: OutRef) -> Result<(), ChainError> {
         let (utxo, datum) = self.locked(bond).await?;
-        plan.sign(datum.approver_key_hash);
+        let Signatories { keys, required } = &datum.approvers;
+        if !datum.approvers.are_among(&plan.signers) {
+            plan.signers.extend(keys.iter().take(usize::from(*required)));
+        }
         self.give_back(plan, utxo, &datum);
-        Ok(datum)
+        Ok(())
     }
 
     fn give_back(&self, plan: &mut Plan, utxo: Utxo, datum: &BondDatum) {
@@ -96,10 +99,8 @@ impl Treasury {
     }
 }
 
-fn of_approver(datum: &BondDatum, key: KeyHash) -> Result<(), ChainError> {
-    if datum.approver_key_hash == key {
-        Ok(())
-    } else {
-        Err(ChainError::malformed("the bond names another approver"))
-    }
+/// Who signs, with this approver among them.
+fn with_approver(datum: &BondDatum, key: KeyHash) -> Result<Vec<KeyHash>, ChainError> {
+    let signers = datum.approvers.with(&key);
+    signers.ok_or_else(|| ChainError::malformed("the bond names another approver"))
 }

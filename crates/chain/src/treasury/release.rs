@@ -8,7 +8,7 @@ use canon::Digest;
 use mandate::authorization::{Fields, Record};
 use mandate::issue::Vault;
 use mandate::log::LogHead;
-use mandate::price::OutRef;
+use mandate::price::{OutRef, Signatories};
 use mandate::text::KeyHash;
 use mandate::{Credential, Millis};
 
@@ -21,37 +21,37 @@ const LONGEST_MS: u64 = 600_000;
 /// With less than that left, nothing is built any more.
 const TOO_LATE_MS: u64 = 60_000;
 
+/// What a release is built of.
+#[derive(Debug, Clone, Copy)]
+pub struct Release<'a> {
+    pub vault: &'a Vault,
+    pub record: &'a Record,
+    pub action_hash: Digest,
+    /// `M-001@3`.
+    pub mandate: &'a str,
+    /// Committed to under label 1694 (spec 2.4).
+    pub log_head: LogHead,
+    /// Given back in the same transaction, under the same signatures (W7).
+    pub bond: Option<OutRef>,
+    /// Which approvers will sign, where one must; empty: the first of the anchor's, as many as must.
+    pub signers: &'a [KeyHash],
+}
+
 impl Treasury {
     /// The transaction that an authorization authorizes: the vault pays the exact amount to the exact recipient, and says so under
-    /// label 1694. It is signed by the fee wallet; where the authorization requires a principal, the approver's signature
-    /// is still missing, and the transaction is valid as long as it can be. A `bond` is refunded in the same transaction (W7),
-    /// under the same signature.
+    /// label 1694. It is signed by the fee wallet; where the authorization requires a principal, the approvers' signatures
+    /// are still missing, and the transaction is valid as long as it can be.
     ///
-    /// Refuses a recipient that is a script (it could not spend the output), `EXPIRED` with less than a minute left, and
-    /// [`ChainError::Contention`] where the bond is spent.
-    pub async fn release(
-        &self,
-        vault: &Vault,
-        record: &Record,
-        action_hash: Digest,
-        mandate_label: &str,
-        log_head: LogHead,
-        bond: Option<OutRef>,
-    ) -> Result<Built, ChainError> {
-        let plan = self.plan_release(vault, record, action_hash, mandate_label, log_head, bond).await?;
+    /// Refuses a recipient that is a script (it could not spend the output), signers who are not enough (D38), `EXPIRED` with less
+    /// than a minute left, and [`ChainError::Contention`] where the bond is spent.
+    pub async fn release(&self, release: &Release<'_>) -> Result<Built, ChainError> {
+        let plan = self.plan_release(release).await?;
         self.wallet.complete(plan).await
     }
 
     /// What [`release`](Self::release) builds, before it is balanced.
-    pub async fn plan_release(
-        &self,
-        vault: &Vault,
-        record: &Record,
-        action_hash: Digest,
-        mandate_label: &str,
-        log_head: LogHead,
-        bond: Option<OutRef>,
-    ) -> Result<Plan, ChainError> {
+    pub async fn plan_release(&self, release: &Release<'_>) -> Result<Plan, ChainError> {
+        let Release { vault, record, action_hash, mandate, log_head, bond, signers } = *release;
         let fields = &record.fields;
         if fields.action_hash != action_hash {
             return Err(ChainError::malformed("the authorization is for another action"));
@@ -59,7 +59,7 @@ impl Treasury {
         if matches!(fields.recipient.payment(), Credential::Script(_)) {
             return Err(ChainError::malformed("a script cannot spend what a release pays"));
         }
-        if !mandate_label.is_ascii() {
+        if !mandate.is_ascii() {
             return Err(ChainError::malformed("a mandate's label is ASCII"));
         }
         let (anchor, anchor_utxo) = self.anchored(vault.mandate_ref).await?;
@@ -73,7 +73,7 @@ impl Treasury {
             metadata: Some(label_1694(
                 &record.digest_hex.to_string(),
                 &action_hash.to_string(),
-                mandate_label,
+                mandate,
                 log_head.seq,
                 &log_head.hash.to_string(),
             )),
@@ -84,7 +84,7 @@ impl Treasury {
         self.vault_script(&mut plan, vault.vault_hash).await?;
         plan.spend(vault_utxo, data::release(record));
         if fields.requires_principal {
-            plan.sign(anchor.approver);
+            plan.signers.extend(signing(&anchor.approvers, signers)?);
         }
         if let Some(at) = bond {
             self.refund_in(&mut plan, at).await?;
@@ -123,6 +123,17 @@ impl Treasury {
         plan.scripts.push(script.await?);
         Ok(())
     }
+}
+
+/// Who signs: these, if they are enough of the approvers.
+fn signing(approvers: &Signatories, signers: &[KeyHash]) -> Result<Vec<KeyHash>, ChainError> {
+    if signers.is_empty() {
+        return Ok(approvers.keys.iter().take(usize::from(approvers.required)).copied().collect());
+    }
+    if !approvers.are_among(signers) {
+        return Err(ChainError::malformed("these are not enough of the anchor's approvers"));
+    }
+    Ok(signers.iter().filter(|key| approvers.keys.contains(key)).copied().collect())
 }
 
 /// The vault with so much less, and the recipient with so much, marked with the digest.

@@ -19,7 +19,8 @@ fn price(world: &World) -> Price {
         action_hash: datum.action_hash,
         amount: datum.amount,
         approval_id: "AP-1".parse().unwrap(),
-        approver_key_hash: datum.approver_key_hash,
+        approver_key_hash: key_hash(&world.approver),
+        approvers: None,
         asset: BondAsset { asset_name: "".parse().unwrap(), policy_id: None, symbol: "ADA".parse().unwrap() },
         escrow_address: world.treasury.escrow().as_str().parse().unwrap(),
         interrupt_budget: Budget { per_day: 3, used: 0 },
@@ -289,13 +290,10 @@ async fn a_token_bond_needs_its_token() {
 async fn a_witness_is_checked_before_it_is_taken() {
     let world = opened().await;
     let record = world.record(1, 11 * UNIT, true);
-    let head = mandate::log::LogHead { hash: canon::Digest::of(b"log"), seq: 7 };
-    let action = record.fields.action_hash;
-    let release = async |head| {
-        world.treasury.release(&world.vault, &record, action, "M-001@3", head, None).await.unwrap()
-    };
-    let built = release(head).await;
-    let another = release(mandate::log::LogHead { seq: 8, ..head }).await;
+    let what = world.what(&record, None);
+    let built = world.treasury.release(&what).await.unwrap();
+    let log_head = mandate::log::LogHead { seq: 8, ..what.log_head };
+    let another = world.treasury.release(&chain::Release { log_head, ..what }).await.unwrap();
     let key = key_hash(&world.approver);
     let set = |tx: &[u8], key: &Key| chain::wallet::sign_tx(tx, key.as_ref()).unwrap();
     let good = set(&built.tx, &world.approver);

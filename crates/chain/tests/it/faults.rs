@@ -2,9 +2,8 @@
 
 use crate::world::{Key, NETWORK, UNIT, World, key_hash, opened, recipient, signer};
 use chain::faulty::{Call, Fault};
-use chain::{Chain, ChainError, Faulty, LedgerChain, Treasury, Value};
+use chain::{Chain, ChainError, Faulty, LedgerChain, Release, Treasury, Value};
 use mandate::authorization::Record;
-use mandate::log::LogHead;
 use mandate::price::OutRef;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,9 +28,7 @@ async fn release(
     record: &Record,
     bond: Option<OutRef>,
 ) -> Result<(), ChainError> {
-    let head = LogHead { hash: canon::Digest::of(b"log"), seq: 7 };
-    let action = record.fields.action_hash;
-    let built = treasury.release(&world.vault, record, action, "M-001@3", head, bond).await?;
+    let built = treasury.release(&world.what(record, bond)).await?;
     let keys: &[&Key] = if record.fields.requires_principal { &[&world.approver] } else { &[] };
     treasury.submit(&world.sign(&built.tx, keys)).await.map(|_| ())
 }
@@ -195,10 +192,9 @@ async fn two_that_build_at_once_pay_once() {
     let world = opened().await;
     let record = world.record(1, UNIT, false);
     let (_, other) = faulty(&world);
-    let head = LogHead { hash: canon::Digest::of(b"log"), seq: 7 };
-    let action = record.fields.action_hash;
-    let one = world.treasury.release(&world.vault, &record, action, "M-001@3", head, None).await.unwrap();
-    let two = other.release(&world.vault, &record, action, "M-001@4", head, None).await.unwrap();
+    let what = world.what(&record, None);
+    let one = world.treasury.release(&what).await.unwrap();
+    let two = other.release(&Release { mandate: "M-001@4", ..what }).await.unwrap();
     assert_ne!(one.tx_hash, two.tx_hash);
     world.treasury.submit(&one.tx).await.unwrap();
     let late = other.submit(&two.tx).await;
@@ -280,12 +276,10 @@ async fn a_restart_between_any_two_steps_changes_nothing() {
     let mut fields = template.fields(1, 12 * UNIT, true);
     (fields.mandate_ref, fields.vault_hash) = (mandate_ref, vault.vault_hash);
     let record = template.signed(fields);
-    let head = LogHead { hash: canon::Digest::of(b"log"), seq: 7 };
     let built = {
         let (_, treasury) = open();
         assert!(treasury.bond(bond).await.unwrap().is_some());
-        let action = record.fields.action_hash;
-        treasury.release(&vault, &record, action, "M-001@3", head, Some(bond)).await.unwrap()
+        treasury.release(&Release { vault: &vault, ..template.what(&record, Some(bond)) }).await.unwrap()
     };
     let whole = signed(&open().1, &built.tx, approver);
     let hash = open().1.submit(&whole).await.unwrap();

@@ -41,12 +41,12 @@ fn parameters_are_applied_as_the_compiler_applies_them() {
     let seed = OutRef { output_index: 0, tx_hash: TxHash::from_bytes([0xa5; 32]) };
     let anchor = scripts.anchor(&seed).unwrap().hash();
     for (found, expected) in [
-        (anchor, "2eed88e5cdeffefcb60d6f942936a5252bbf9efe26bc165fdc2e2e41"),
+        (anchor, "c82d4e39a32fc495de584e3d1d8a2194aeeb1396f7de5447c74cc649"),
         (
             scripts.vault(anchor, &seed).unwrap().hash(),
-            "5a46f276822f10db1b1aeed99eb28c6af41b55b70bee2f9c9a52f9e5",
+            "cb5224772cfea3d5e6c1412069fe8d6ba575e373d6464cd7339ccfdc",
         ),
-        (scripts.bond().hash(), "774845b3c0ccd43a60b9b5e8a6641d81eb0d4b450f3f9d5c264d735a"),
+        (scripts.bond().hash(), "5af79280a3db1b01327fd7ac6999e0955a26432f1afae9593b4096f9"),
     ] {
         assert_eq!(found.to_string(), expected);
     }

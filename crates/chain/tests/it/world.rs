@@ -5,8 +5,8 @@ use canon::Digest;
 use chain::build::Plan;
 use chain::transaction::Transaction;
 use chain::{
-    Anchor, Asset, Chain, ChainError, Datum, ExUnits, LedgerChain, Output, Treasury, Value, VaultState,
-    Wallet,
+    Anchor, Asset, Chain, ChainError, Datum, ExUnits, LedgerChain, Output, Release, Treasury, Value,
+    VaultState, Wallet,
 };
 use env::{Timestamp, Virtual};
 use keys::{Algorithm, Signer, SoftwareSigner};
@@ -14,7 +14,7 @@ use mandate::authorization::{Fields, Record};
 use mandate::issue::{ChainName, Vault};
 use mandate::log::LogHead;
 use mandate::plutus::Data;
-use mandate::price::{BondDatum, OutRef, approval_ref};
+use mandate::price::{BondDatum, OutRef, Signatories, approval_ref};
 use mandate::text::{Hex, KeyHash, PositiveUnits, TxHash, Units};
 use mandate::{Address, Credential, Limits, Millis, Network, Status};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ fn empty(clock: Arc<Virtual>, chain: Arc<LedgerChain>, over: Arc<dyn Chain>) -> 
         status: Status::Active,
         engine: Hex::from_bytes(*engine_key.as_bytes()),
         principal: key_hash(&principal),
-        approver: key_hash(&approver),
+        approvers: Signatories::one(key_hash(&approver)),
         asset: asset.clone(),
         limits: Limits {
             autonomous_limit: Units::new(10 * UNIT),
@@ -205,10 +205,20 @@ impl World {
     }
 
     pub async fn plan(&self, record: &Record, bond: Option<OutRef>) -> Result<Plan, ChainError> {
-        let head = LogHead { hash: Digest::of(b"log"), seq: 7 };
-        self.treasury
-            .plan_release(&self.vault, record, record.fields.action_hash, "M-001@3", head, bond)
-            .await
+        self.treasury.plan_release(&self.what(record, bond)).await
+    }
+
+    /// A release of a record, by the approvers that come first.
+    pub fn what<'a>(&'a self, record: &'a Record, bond: Option<OutRef>) -> Release<'a> {
+        Release {
+            vault: &self.vault,
+            record,
+            action_hash: record.fields.action_hash,
+            mandate: "M-001@3",
+            log_head: LogHead { hash: Digest::of(b"log"), seq: 7 },
+            bond,
+            signers: &[],
+        }
     }
 
     /// A release, signed by these and submitted.
@@ -218,9 +228,7 @@ impl World {
         bond: Option<OutRef>,
         keys: &[&Key],
     ) -> Result<TxHash, ChainError> {
-        let head = LogHead { hash: Digest::of(b"log"), seq: 7 };
-        let action = record.fields.action_hash;
-        let built = self.treasury.release(&self.vault, record, action, "M-001@3", head, bond).await?;
+        let built = self.treasury.release(&self.what(record, bond)).await?;
         self.submit(&built.tx, keys).await
     }
 
@@ -302,7 +310,7 @@ impl World {
             agent_stake: None,
             amount: PositiveUnits::try_from(5 * UNIT).unwrap(),
             approval_ref: approval_ref("AP-1"),
-            approver_key_hash: key_hash(&self.approver),
+            approvers: self.anchor.approvers.clone(),
             locked_until_ms: self.now().plus(3_600_000),
             mandate_ref: self.vault.mandate_ref,
         }

@@ -10,7 +10,7 @@ use axum::extract::Query;
 use axum::response::Response;
 use mandate::Outcome;
 use serde::Deserialize;
-use server::mandates::desk::Line;
+use server::mandates::desk::{COUNTED, Line};
 
 #[derive(Template)]
 #[template(path = "mandates/inbox.html")]
@@ -18,6 +18,8 @@ struct Inbox {
     shell: Shell,
     rows: Vec<Row>,
     total: usize,
+    /// More than are counted.
+    many: bool,
     next: Option<String>,
     first: bool,
     keys: Vec<String>,
@@ -60,6 +62,7 @@ pub(crate) async fn page(Query(from): Query<From>, visitor: Visitor) -> Result<R
     Ok(shown_page(&Inbox {
         rows: waiting.lines.iter().filter_map(row).collect(),
         total: waiting.total,
+        many: waiting.total > COUNTED,
         next: waiting.next,
         first: from.after.is_none(),
         waits: super::veto::lines(&visitor, &reader).await?,

@@ -2,17 +2,19 @@
 //! principal does.
 
 use super::{Failure, read_input};
+use approvals::Evidence;
 use canon::{Digest, Raw, Value};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use env::Source;
 use keys::{Algorithm, PublicKey, Signer, SoftwareSigner};
 use ledger::Coded;
 use mandate::authorization::{Fields, Record};
 use mandate::text::{Ed25519Key, KeyHash};
 use mandate::{
-    Action, Evaluation, Evidence, Hashed, Inputs, Millis, Outcome, Proposal, Refusal, Report, Snapshot,
+    Action, Address, Credential, Evaluation, Hashed, Inputs, Millis, Network, Outcome, Proposal, Refusal,
+    Report, Snapshot, cose,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -46,6 +48,19 @@ pub enum Mandate {
         /// The key file
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
+        /// Sign as a wallet of this network does (CIP-8)
+        #[arg(long, value_name = "NETWORK")]
+        wallet: Option<Wallets>,
+    },
+    /// Say who signed a statement or the sentence of a sign-in, and print the key and its hash
+    ///
+    /// Takes what `sign` prints, and what a wallet answers to signData (CIP-30). Exit status: 0 it is signed, 1 it is not.
+    Signer {
+        /// The statement, the sentence, or a file that holds one; - for standard input
+        what: String,
+        /// The signature as JSON, or a file that holds it
+        #[arg(long, value_name = "JSON")]
+        signature: String,
     },
     /// Sign a transaction, and print the witness set as a wallet gives it (CIP-30)
     Witness {
@@ -60,6 +75,13 @@ pub enum Mandate {
     Agent(super::agent::Agent),
     /// What the principal does on chain: anchor a mandate, open its vault, move its money, change or revoke it
     Principal(super::principal::Principal),
+}
+
+/// Whose addresses a wallet has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Wallets {
+    Preprod,
+    Mainnet,
 }
 
 #[derive(Debug, Args)]
@@ -106,7 +128,8 @@ pub async fn run(command: &Mandate) -> Result<ExitCode, Failure> {
         Mandate::Authorization { file } => text(&authorization(&read_input(file)?)?)?,
         Mandate::DecisionHash(decision) => decision_hash(decision)?.to_string(),
         Mandate::Key { file } => key_line(file)?,
-        Mandate::Sign { what, key } => text(&sign(what, &opened(key)?)?)?,
+        Mandate::Sign { what, key, wallet } => text(&sign(what, &opened(key)?, *wallet)?)?,
+        Mandate::Signer { what, signature } => signer(what, signature)?,
         Mandate::Witness { transaction, key } => witness(transaction, &opened(key)?)?,
         Mandate::Agent(command) => return super::agent::run(command).await,
         Mandate::Principal(principal) => {
@@ -153,14 +176,14 @@ fn proposal(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
     parts.unwrap_or((bytes, None))
 }
 
-fn evidence(path: &Path, now: Millis) -> Result<Evidence, Failure> {
+fn evidence(path: &Path, now: Millis) -> Result<mandate::Evidence, Failure> {
     let bytes = read_input(path)?;
     let value = canon::parse(&bytes).map_err(|error| unusable(&error.into()))?;
     if value.get("report").is_some() {
         return canon::from_slice(&bytes).map_err(|error| unusable(&error.into()));
     }
     let report = Raw::from_slice(&bytes).map_err(|error| unusable(&error.into()))?;
-    Ok(Evidence::bare(now, report.clone(), report.digest()))
+    Ok(mandate::Evidence::bare(now, report.clone(), report.digest()))
 }
 
 #[derive(Serialize)]
@@ -204,7 +227,11 @@ fn decision_hash(decision: &Decision) -> Result<Digest, Failure> {
 fn key_line(file: &Path) -> Result<String, Failure> {
     let signer = SoftwareSigner::open_or_create(file, Algorithm::Ed25519, &mut env::System.env());
     let public = public(&signer.map_err(Failure::unusable_by)?)?;
-    Ok(format!("{} {}", Ed25519Key::from_bytes(*public.as_bytes()), KeyHash::of_key(&public)))
+    Ok(key_and_hash(&public))
+}
+
+fn key_and_hash(public: &keys::ed25519::PublicKey) -> String {
+    format!("{} {}", Ed25519Key::from_bytes(*public.as_bytes()), KeyHash::of_key(public))
 }
 
 fn opened(file: &Path) -> Result<SoftwareSigner, Failure> {
@@ -219,29 +246,100 @@ fn public(signer: &SoftwareSigner) -> Result<keys::ed25519::PublicKey, Failure> 
 }
 
 /// A decision as a server takes it.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SignedBy {
-    evidence: approvals::Evidence,
+    evidence: Evidence,
     key: Ed25519Key,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     nonce: Option<String>,
 }
 
-/// Signs a statement, or the sentence of a sign-in, and nothing else: what else is a hash of, nobody could say.
-fn sign(what: &str, signer: &SoftwareSigner) -> Result<SignedBy, Failure> {
+/// What a wallet answers to `signData`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WalletSigned {
+    key: String,
+    signature: String,
+}
+
+/// What is signed of a statement, or of the sentence of a sign-in, and the statement's nonce. Nothing else is signed: what
+/// else is a hash of, nobody could say.
+fn message_of(what: &str) -> Result<(Vec<u8>, Option<String>), Failure> {
     let given = given(what)?;
-    let (message, nonce) = if given.starts_with(server::mandates::desk::SIGN_IN) {
-        (given.into_bytes(), None)
-    } else {
-        let statement: approvals::Statement = canon::from_slice(given.as_bytes()).map_err(|error| {
-            Failure::unusable(format!("neither a statement nor the sentence of a sign-in: {error}"))
-        })?;
-        (statement.hash().as_bytes().to_vec(), Some(statement.nonce))
+    if given.starts_with(server::mandates::desk::SIGN_IN) {
+        return Ok((given.into_bytes(), None));
+    }
+    let statement: approvals::Statement = canon::from_slice(given.as_bytes()).map_err(|error| {
+        Failure::unusable(format!("neither a statement nor the sentence of a sign-in: {error}"))
+    })?;
+    Ok((statement.hash().as_bytes().to_vec(), Some(statement.nonce)))
+}
+
+fn sign(what: &str, signer: &SoftwareSigner, wallet: Option<Wallets>) -> Result<SignedBy, Failure> {
+    let (message, nonce) = message_of(what)?;
+    let public = public(signer)?;
+    let key = Ed25519Key::from_bytes(*public.as_bytes());
+    let Some(wallet) = wallet else {
+        let signature = signer.sign(&message).map_err(Failure::unusable_by)?.base64url();
+        let thumbprint = signer.public().thumbprint().to_string();
+        return Ok(SignedBy { evidence: Evidence::Ed25519 { thumbprint, signature }, key, nonce });
     };
-    let signature = signer.sign(&message).map_err(Failure::unusable_by)?.base64url();
-    let thumbprint = signer.public().thumbprint().to_string();
-    let key = Ed25519Key::from_bytes(*public(signer)?.as_bytes());
-    Ok(SignedBy { evidence: approvals::Evidence::Ed25519 { thumbprint, signature }, key, nonce })
+    let network = match wallet {
+        Wallets::Preprod => Network::Test,
+        Wallets::Mainnet => Network::Main,
+    };
+    let address = Address::new(network, Credential::Key(KeyHash::of_key(&public)), None);
+    let signed = cose::sign(signer, &public, &message, &address).map_err(Failure::unusable_by)?;
+    let evidence = Evidence::Wallet {
+        address: hex::encode(address.to_bytes()),
+        cose_sign1: hex::encode(signed.signature),
+        cose_key: hex::encode(signed.key),
+    };
+    Ok(SignedBy { evidence, key, nonce })
+}
+
+/// The key that signed, and its hash.
+fn signer(what: &str, signature: &str) -> Result<String, Failure> {
+    let (message, nonce) = message_of(what)?;
+    let given = given(signature)?;
+    let unreadable = |error: canon::Error| Failure::unusable(format!("not a signature: {error}"));
+    let value = canon::parse(given.as_bytes()).map_err(unreadable)?;
+    let public = if value.get("evidence").is_none() {
+        let WalletSigned { key, signature } = canon::from_slice(given.as_bytes()).map_err(unreadable)?;
+        wallet_signer(&message, &signature, &key)?
+    } else {
+        let signed: SignedBy = canon::from_slice(given.as_bytes()).map_err(unreadable)?;
+        let named = signed.key.key().map_err(Failure::unusable_by)?;
+        if signed.nonce != nonce {
+            return Err(Failure::refused("it is for another statement"));
+        }
+        let public = match &signed.evidence {
+            Evidence::Wallet { cose_sign1, cose_key, .. } => wallet_signer(&message, cose_sign1, cose_key)?,
+            Evidence::Ed25519 { signature, .. } => {
+                let read = keys::Signature::from_base64url(signature);
+                read.and_then(|signature| named.verify(&message, &signature))
+                    .map_err(|_| Failure::refused("not this key's signature"))?;
+                named
+            }
+            _ => return Err(Failure::unusable("neither a key's signature nor a wallet's")),
+        };
+        if public != named {
+            return Err(Failure::refused("it is another key's"));
+        }
+        public
+    };
+    Ok(key_and_hash(&public))
+}
+
+/// Of either network: whose address it is does not matter here.
+fn wallet_signer(message: &[u8], sign1: &str, key: &str) -> Result<keys::ed25519::PublicKey, Failure> {
+    let bytes = |text: &str| hex::decode(text).map_err(|_| Failure::unusable("a wallet answers in hex"));
+    let (sign1, key) = (bytes(sign1)?, bytes(key)?);
+    let verified = |network| cose::verify(&sign1, &key, message, network);
+    verified(Network::Test)
+        .or_else(|_| verified(Network::Main))
+        .map_err(|bad| Failure::refused(bad.to_string()))
 }
 
 fn witness(transaction: &str, signer: &SoftwareSigner) -> Result<String, Failure> {

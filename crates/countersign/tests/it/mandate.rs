@@ -153,4 +153,24 @@ fn an_approver_signs_statements_and_sign_ins_and_nothing_else() {
     }
     let done = run(at, &["mandate", "witness", "00", "--key", "k.jwk"]);
     assert_eq!((done.status.code(), out(&done).as_str()), (Some(2), ""));
+    // Whose signature it is, of a key and of a wallet.
+    for how in [&[][..], &["--wallet", "preprod"], &["--wallet", "mainnet"]] {
+        for what in [&statement, &sentence] {
+            let signed = out(&run(at, &[&["mandate", "sign", what, "--key", "k.jwk"], how].concat()));
+            let who = run(at, &["mandate", "signer", what, "--signature", signed.trim()]);
+            assert_eq!(out(&who), made, "{how:?} {}", err(&who));
+            let other = what.replace("cdef", "fedc").replace("x", "y");
+            let who = run(at, &["mandate", "signer", &other, "--signature", signed.trim()]);
+            assert_eq!((who.status.code(), out(&who).as_str()), (Some(1), ""), "{how:?} {other}");
+            let mut read: serde_json::Value = serde_json::from_str(&signed).unwrap();
+            if let Some(key) = read["evidence"]["cose_key"].as_str() {
+                let cip30 = serde_json::json!({ "key": key, "signature": read["evidence"]["cose_sign1"] });
+                let who = run(at, &["mandate", "signer", what, "--signature", &cip30.to_string()]);
+                assert_eq!(out(&who), made);
+            }
+            read["key"] = format!("ed25519:{}", "3b".repeat(32)).into();
+            let who = run(at, &["mandate", "signer", what, "--signature", &read.to_string()]);
+            assert_ne!(who.status.code(), Some(0), "another key");
+        }
+    }
 }

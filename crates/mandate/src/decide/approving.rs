@@ -11,7 +11,7 @@ use crate::log::{ApprovalId, Approved, Declined, Fact, Issued, Layer, Phase};
 use crate::proof::{ApproveBody, Approvers, DeclineBody, Question, VetoBody, veto_ask};
 use crate::reason::Reason;
 use crate::snapshot::Snapshot;
-use crate::state::{Anchored, Approval, ApprovalStatus, AuthorizationStatus, Holder};
+use crate::state::{Anchored, Approval, ApprovalStatus, Authorization, AuthorizationStatus, Holder};
 use crate::text::{KeyHash, Text};
 use crate::{Outcome, Refusal};
 use approvals::Decided;
@@ -68,8 +68,14 @@ pub(super) fn approve(draft: &mut Draft<'_>, command: &command::Approve) -> Resu
     if command.engine.0.public() != engine_key(mandate)? {
         return Err(Refusal::EngineKey);
     }
-    if let Some(reply) = already(draft, command)? {
-        return Ok(reply);
+    if let Some(held) = already(draft, command)? {
+        let approval = known(draft, &command.approval_id)?;
+        signer(draft, &approval, &anchored, command)?;
+        return Ok(Reply::Approved {
+            signed: approval.signers.len(),
+            required: mandate.required(),
+            authorization: Some(Box::new(held.record.clone())),
+        });
     }
     let approval = pending(draft, &command.approval_id)?;
     about(draft, &approval);
@@ -78,14 +84,7 @@ pub(super) fn approve(draft: &mut Draft<'_>, command: &command::Approve) -> Resu
     if draft.now.plus(LEAST_MS) >= fields.valid_until {
         return Err(Refusal::DraftDiffers);
     }
-    let body = ApproveBody { authorization_digest: command.digest };
-    let signer = question(&approval)?.signer(
-        Decided::Approve,
-        &body,
-        &command.signed,
-        &approvers(&anchored, &command.observed.approvers),
-        draft.env.now(),
-    )?;
+    let signer = signer(draft, &approval, &anchored, command)?;
     let mut signers = approval.signers.clone();
     let new = !signers.contains(&signer);
     if new {
@@ -200,16 +199,23 @@ pub(super) fn veto(draft: &mut Draft<'_>, command: &command::Veto) -> Result<Rep
 }
 
 /// Approving twice gives the same authorization (case 59).
-fn already(draft: &Draft<'_>, command: &command::Approve) -> Result<Option<Reply>, Refusal> {
+fn already(draft: &Draft<'_>, command: &command::Approve) -> Result<Option<Arc<Authorization>>, Refusal> {
     let approval = known(draft, &command.approval_id)?;
     let held = approval.nonce.and_then(|nonce| draft.state.authorizations.get(&nonce));
     let same = held.filter(|held| held.record.digest_hex == command.digest);
-    let required = draft.anchored()?.mandate.required();
-    Ok(same.filter(|_| approval.status == ApprovalStatus::Authorized).map(|held| Reply::Approved {
-        signed: approval.signers.len(),
-        required,
-        authorization: Some(Box::new(held.record.clone())),
-    }))
+    Ok(same.filter(|_| approval.status == ApprovalStatus::Authorized).cloned())
+}
+
+/// Which approver signed that this authorization is approved.
+fn signer(
+    draft: &Draft<'_>,
+    approval: &Approval,
+    anchored: &Anchored,
+    command: &command::Approve,
+) -> Result<KeyHash, Refusal> {
+    let body = ApproveBody { authorization_digest: command.digest };
+    let who = approvers(anchored, &command.observed.approvers);
+    question(approval)?.signer(Decided::Approve, &body, &command.signed, &who, draft.env.now())
 }
 
 /// Judges the agent's proposal again, as it stands in the log, on a fresh reading.

@@ -242,6 +242,7 @@ fn price(
         amount: tariff.amount,
         approval_id: approval_id.parse().map_err(bug)?,
         approver_key_hash: approver.cardano_key_hash,
+        approvers: Some(mandate.signatories()).filter(|all| all.only().is_none()),
         asset: tariff.asset.clone(),
         escrow_address: tariff.escrow_address.as_str().parse().map_err(bug)?,
         interrupt_budget: Budget {

@@ -44,6 +44,7 @@ impl Replay {
             amount: tariff.amount,
             approval_id: id.clone(),
             approver_key_hash: approver.cardano_key_hash,
+            approvers: Some(anchored.mandate.signatories()).filter(|all| all.only().is_none()),
             asset: tariff.asset.clone(),
             escrow_address: tariff.escrow_address.as_str().parse().map_err(|_| CODE)?,
             interrupt_budget: Budget { per_day: anchored.mandate.interrupt_budget.per_day, used },

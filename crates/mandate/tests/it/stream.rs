@@ -250,8 +250,12 @@ fn approving_gives_one_authorization() {
     assert_eq!(record.digest_hex, drafted.digest);
     assert_eq!(record.verify(), Ok(()));
     let entries = desk.entries.len();
-    assert_eq!(desk.run(&Command::Approve(Box::new(approve))).unwrap(), reply);
+    assert_eq!(desk.run(&Command::Approve(Box::new(approve.clone()))).unwrap(), reply);
     assert_eq!(desk.entries.len(), entries, "approved twice, authorized once");
+    let mut forged = approve;
+    let approvals::Evidence::Ed25519 { signature, .. } = &mut forged.signed.evidence else { panic!() };
+    *signature = "A".repeat(signature.len());
+    assert_eq!(desk.run(&Command::Approve(Box::new(forged))), Err(Refusal::BadApproverSignature));
     assert_eq!(desk.check(&one).authorization.as_ref(), Some(record.as_ref()));
     assert!(desk.submitted().contains(&format!(r#"{{"approval_id":"{id}","kind":"refund"}}"#)));
 }

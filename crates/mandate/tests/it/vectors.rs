@@ -6,7 +6,7 @@ use ledger::{Entry, Head};
 use mandate::authorization::Fields;
 use mandate::log::{self, Event};
 use mandate::plutus::Data;
-use mandate::price::{BondDatum, approval_ref};
+use mandate::price::{BondDatum, Signatories, approval_ref};
 use mandate::text::{KeyHash, PositiveUnits};
 use mandate::{
     Address, HashedAction, Mandate, Millis, Outcome, Report, SignatureForm, decision_hash, mip004,
@@ -128,7 +128,7 @@ fn the_bond_datum() {
         agent_stake: Some(KeyHash::from_bytes([0xae; 28])),
         amount: PositiveUnits::try_from(5_000_000).unwrap(),
         approval_ref: approval_ref("AP-0001"),
-        approver_key_hash: KeyHash::from_bytes([0x44; 28]),
+        approvers: Signatories::one(KeyHash::from_bytes([0x44; 28])),
         locked_until_ms: Millis::try_from(1_791_348_000_000).unwrap(),
         mandate_ref: KeyHash::from_bytes([0; 28]),
     };

@@ -8,7 +8,7 @@ use keys::{Signer, SoftwareSigner};
 use mandate::command::{Command, Decline, Reply};
 use mandate::log::DeclineReason;
 use mandate::proof::{ApproveBody, DeclineBody, Signed, decline_message};
-use mandate::{Network, Refusal, cose};
+use mandate::{Address, Credential, Network, Refusal, cose};
 
 /// What a wallet gives back, in its parts.
 #[derive(Clone)]
@@ -86,6 +86,25 @@ fn a_wallets_signature_is_read_strictly() {
     let mut bare = good.clone();
     bare.unprotected = vec![0xa0];
     assert_eq!(verify(&bare, b"message"), Ok(()));
+}
+
+#[test]
+fn our_own_signature_is_a_wallets() {
+    let keys::PublicKey::Ed25519(public) = approver().public() else { panic!() };
+    let own = Credential::Key(key_hash(&approver()));
+    for (network, stake) in [
+        (Network::Test, None),
+        (Network::Main, None),
+        (Network::Test, Some(Credential::Key(key_hash(&agent())))),
+    ] {
+        let address = Address::new(network, own, stake);
+        let signed = cose::sign(&approver(), &public, b"message", &address).unwrap();
+        assert_eq!(cose::verify(&signed.signature, &signed.key, b"message", network), Ok(public));
+    }
+    let by_hand = Wallet::sign(&approver(), b"message");
+    let address = Address::new(Network::Test, own, None);
+    let signed = cose::sign(&approver(), &public, b"message", &address).unwrap();
+    assert_eq!((signed.signature, signed.key), (by_hand.sign1(), by_hand.key));
 }
 
 #[test]

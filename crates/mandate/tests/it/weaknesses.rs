@@ -6,7 +6,7 @@ use crate::fixture::{agent, approver};
 use approvals::Evidence;
 use mandate::command::{BondSpent, Command, Execution, Next, Reply, Verification};
 use mandate::log::{DeclineReason, Fact};
-use mandate::price::{BadBond, Locked};
+use mandate::price::{BadBond, Locked, Signatories};
 use mandate::state::ApprovalStatus;
 use mandate::text::{Hex, KeyHash, PositiveUnits, Units};
 use mandate::{Millis, Outcome, Reason, Refusal};
@@ -39,7 +39,7 @@ fn w1_a_bond_stays_as_long_as_was_sold() {
     // And everything else it says.
     check(|bond| bond.datum.action_hash = canon::Digest::ZERO, BadBond::Action);
     check(|bond| bond.datum.approval_ref = canon::Digest::ZERO, BadBond::Approval);
-    check(|bond| bond.datum.approver_key_hash = KeyHash::from_bytes([1; 28]), BadBond::Approver);
+    check(|bond| bond.datum.approvers = Signatories::one(KeyHash::from_bytes([1; 28])), BadBond::Approver);
     check(|bond| bond.datum.amount = PositiveUnits::try_from(4_999_999).unwrap(), BadBond::Amount);
     check(|bond| bond.value = Units::new(4_999_999), BadBond::Value);
     check(|bond| bond.address = "addr_test1elsewhere".parse().unwrap(), BadBond::Address);

@@ -2,6 +2,7 @@
 //! the approver's own signature over exactly this decision (W3), whoever brings it.
 
 use super::answer::Verified;
+use super::desk::Reader;
 use super::kept::Shelf;
 use super::settle::{BondTx, Unbuilt};
 use super::shapes::{
@@ -23,36 +24,21 @@ use mandate::proof::{ApproveBody, DeclineBody, Question, Signed};
 use mandate::rule::Kind;
 use mandate::state::{Approval, ApprovalStatus, Authorization, AuthorizationStatus};
 use mandate::text::{Id, KeyHash, Text, TxHash};
-use mandate::{Command, Evaluation, Hashed, HashedAction, Refusal};
+use mandate::{Command, Evaluation, Hashed, HashedAction, Mandate, Refusal};
 use serde_json::json;
 
-/// Approvals of one page of the inbox.
-const PAGE: usize = 200;
-
 impl App {
-    /// What waits for this approver, oldest first in each mandate.
-    pub(crate) async fn approvals_pending(&self, who: &Who) -> Result<Vec<Item>, Refused> {
-        let mut items = Vec::new();
-        for key in keys_of(who)? {
-            let pointer = format!("inbox/key/{key}");
-            let mut after = String::new();
-            loop {
-                let page = self.journal().find(&pointer, &after, PAGE).await?;
-                let Some((last, _)) = page.last() else { break };
-                after = last.clone();
-                for (item, stream) in page {
-                    let Some((_, id)) = item.rsplit_once(':') else { continue };
-                    let Some(known) = self.mandate_at(stream).await? else { continue };
-                    let approval = id.parse().ok().and_then(|id| known.state.approval(&id));
-                    let waits = |approval: &&Approval| approval.status == ApprovalStatus::Pending;
-                    if let Some(approval) = approval.filter(waits) {
-                        items.push(item_of(&known, approval));
-                    }
-                }
-            }
-        }
-        items.sort_by_key(|item: &Item| item.requested_at);
-        Ok(items)
+    /// A page of what waits for this approver, and where the next one begins.
+    pub(crate) async fn approvals_pending(
+        &self,
+        who: &Who,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<Item>, Option<String>), Refused> {
+        keys_of(who)?;
+        let inbox = self.approvals_waiting(&Reader::of(who.clone()), after, limit).await?;
+        let items = inbox.lines.iter().map(|line| item_of(&line.mandate, &line.approval));
+        Ok((items.collect(), inbox.next))
     }
 
     /// One approval, with the judgement that led to it, for its approver.
@@ -64,7 +50,7 @@ impl App {
     ) -> Result<Item, Refused> {
         let keys = keys_of(who)?;
         let (known, approval) = self.approval_for(id, mandate, |known| of_any(known, &keys)).await?;
-        let mut item = item_of(&known, &approval);
+        let mut item = item_of(&known.anchored.mandate, &approval);
         (item.evaluation, item.verification) = self.asked_after(&known, &approval).await?;
         Ok(item)
     }
@@ -391,11 +377,15 @@ impl App {
     }
 
     /// The spending of a bond that takes the approver's signature.
-    async fn bond_to_sign(&self, known: &Known, id: &ApprovalId) -> Result<Option<Unsigned>, Refused> {
+    pub(super) async fn bond_to_sign(
+        &self,
+        known: &Known,
+        id: &ApprovalId,
+    ) -> Result<Option<Unsigned>, Refused> {
         let Some(approval) = known.state.approval(id) else { return Ok(None) };
         let (Some(owed), Some(bond)) = (approval.owed(), &approval.bond) else { return Ok(None) };
         let rail = &self.mandates()?.setup.rail;
-        let key = approval.price.approver_key_hash;
+        let key = *bond_signers(approval).ok_or_else(unexpected)?.first().ok_or_else(unexpected)?;
         let built = match owed {
             Owed::Refund(_) => rail.refund(bond.at, Some(key)).await?,
             Owed::Capture => rail.capture(bond.at, key).await?,
@@ -427,13 +417,23 @@ impl App {
         let Some(waiting) = waiting.filter(|tx| tx.captures == captures) else {
             return Err(conflict("not_the_transaction", "this transaction was not given out for this bond"));
         };
-        let witness = witness_of(&asked.cfo_witness_cbor)?;
-        let rail = &self.mandates()?.setup.rail;
+        let set = witness_of(&asked.cfo_witness_cbor)?;
         let tx = ::hex::decode(&waiting.tx).map_err(bug)?;
-        let merged = rail.witness(&tx, &witness, approval.price.approver_key_hash)?;
+        let signers = bond_signers(&approval).ok_or_else(unexpected)?;
+        let witnessed = self.witnessed(&tx, &asked.tx_hash.to_string(), &signers, &set).await?;
+        let Some(merged) = witnessed.whole else {
+            let bond = approval.bond(&known.anchored.mandate);
+            let count = Some((witnessed.signed.len(), signers.len()));
+            return Ok(BondSubmitted::of(bond, asked.tx_hash, count));
+        };
+        let rail = &self.mandates()?.setup.rail;
         match rail.submit(&merged).await {
             Ok(_) | Err(ChainError::Unknown(_)) => {}
-            Err(ChainError::Contention(text)) => return Err(conflict("chain_contention", &text)),
+            Err(ChainError::Contention(text)) => {
+                // What pays its fee was spent otherwise: the next one to sign is built anew, if the bond is still there.
+                let _gone = self.bond_to_sign(&known, id).await;
+                return Err(conflict("chain_contention", &text));
+            }
             Err(trouble) => return Err(trouble.into()),
         }
         self.spent_by(&known, &approval).await?;
@@ -443,7 +443,7 @@ impl App {
         if !matches!(bond.status, BondStatus::Refunded | BondStatus::Captured) {
             return Err(conflict("bond_unconfirmed", "it was submitted and is not in a block yet"));
         }
-        Ok(BondSubmitted { bond, ok: true, tx_hash: asked.tx_hash })
+        Ok(BondSubmitted::of(bond, asked.tx_hash, None))
     }
 
     /// What an approver signs to decline.
@@ -490,21 +490,28 @@ enum Signing {
     Ours(SignedBody),
 }
 
-fn item_of(known: &Known, approval: &Approval) -> Item {
+fn item_of(mandate: &Mandate, approval: &Approval) -> Item {
     Item {
         action: approval.action.clone(),
         action_hash: approval.action.hash(),
         approval_id: approval.id(),
-        bond: approval.bond(&known.anchored.mandate),
+        bond: approval.bond(mandate),
         brief: approval.brief.clone(),
         brief_hash: approval.brief.as_ref().map(Hashed::hash),
         evaluation: None,
         verification: None,
-        mandate_id: known.anchored.mandate.id.clone(),
+        mandate_id: mandate.id.clone(),
         requested_at: approval.requested_at.map(mandate::Millis::timestamp),
         run_id: approval.run.clone(),
         status: approval.status.as_str(),
     }
+}
+
+/// Whose signatures spend an approval's bond: whoever declined, and of a quorum the first others.
+fn bond_signers(approval: &Approval) -> Option<Vec<KeyHash>> {
+    let own = approval.price.approver_key_hash;
+    let first = approval.declined.as_ref().map_or(own, |declined| declined.cfo_key_hash);
+    approval.price.signatories().with(&first)
 }
 
 fn decline_statement(approval: &Approval, body: &DeclineBody, nonce: &str) -> Result<Statement, Refused> {

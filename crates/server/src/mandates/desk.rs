@@ -6,7 +6,10 @@ pub use super::proving::{Invitation, SIGN_IN};
 use super::answer::Verified;
 use super::kept::Shelf;
 use super::proving::Signature;
-use super::shapes::{ApproveAsked, BondSubmit, DeclineAsked, ExecutionAsked, SignedBody, StatementAsked};
+use super::settle::BondTx;
+use super::shapes::{
+    ApproveAsked, BondSubmit, DeclineAsked, ExecutionAsked, SignedBody, StatementAsked, Unsigned,
+};
 use super::view::reads_run;
 use super::who::{Role, Who};
 use super::{Known, Refused, bug, mandate_stream, unknown};
@@ -14,6 +17,7 @@ use crate::App;
 use ::http::{HeaderMap, StatusCode};
 use canon::Raw;
 use env::Timestamp;
+use ledger::StreamId;
 use mandate::authorization::Record;
 use mandate::command::{Observed, Owed};
 use mandate::log::{ApprovalId, DeclineReason, Refund, RunId};
@@ -34,6 +38,7 @@ pub struct Inbox {
     pub lines: Vec<Line>,
     /// Where the next page begins.
     pub next: Option<String>,
+    /// Of more than [`COUNTED`], one more than that.
     pub total: usize,
 }
 
@@ -137,10 +142,18 @@ pub struct ReceiptTold {
 
 /// Days of which spending is told.
 const DAYS: usize = 14;
+/// Approvals are counted up to here.
+pub const COUNTED: usize = 1000;
+/// After a mandate's name: past everything of it in an inbox.
+const PAST: &str = ":~";
 /// Names compared with an action's counterparty, and runs listed.
 const NAMES: usize = 200;
 
 impl Reader {
+    pub(super) const fn of(who: Who) -> Self {
+        Self(who)
+    }
+
     pub fn is_somebody(&self) -> bool {
         !self.0.keys().is_empty()
     }
@@ -165,29 +178,29 @@ impl App {
         Ok(Reader(self.by_browser(&headers).await?))
     }
 
-    /// So many approvals that wait for this reader, from `after` on: by mandate, the oldest of each first.
+    /// So many approvals that wait for this reader, from `after` on: by mandate, the oldest of each first. No more mandates are
+    /// read than the page shows.
     pub async fn approvals_waiting(
         &self,
         reader: &Reader,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Inbox, Refused> {
-        let (mandate, number) = after.and_then(cursor).unwrap_or_default();
-        let mut inbox = Inbox { lines: Vec::new(), next: None, total: 0 };
-        for known in self.mandates_of(reader).await? {
-            let id = known.anchored.mandate.id.as_str();
-            inbox.total = inbox.total.saturating_add(known.state.pending().count());
-            if id < mandate.as_str() {
-                continue;
-            }
+        let keys = reader.keys();
+        let (from, number) = after.and_then(cursor).unwrap_or_default();
+        let mut inbox = Inbox { lines: Vec::new(), next: None, total: self.approvals_count(reader).await? };
+        let mut at = if from.is_empty() { String::new() } else { format!("{from}:") };
+        while let Some((id, stream)) = self.next_waiting(&keys, &at).await? {
+            at = format!("{id}{PAST}");
+            let Some(known) = self.mandate_at(stream).await? else { continue };
             for approval in known.state.pending() {
-                if id == mandate && approval.number <= number {
+                if id == from && approval.number <= number {
                     continue;
                 }
                 if inbox.lines.len() == limit {
                     let last = inbox.lines.last();
                     inbox.next = last.map(|line| format!("{}:{}", line.mandate.id, line.approval.number));
-                    break;
+                    return Ok(inbox);
                 }
                 inbox.lines.push(Line {
                     mandate: known.anchored.mandate.clone(),
@@ -199,10 +212,14 @@ impl App {
         Ok(inbox)
     }
 
-    /// How many approvals wait for this reader.
+    /// How many approvals wait for this reader; of more than [`COUNTED`], one more than that.
     pub async fn approvals_count(&self, reader: &Reader) -> Result<usize, Refused> {
-        let all = self.mandates_of(reader).await?;
-        Ok(all.iter().map(|known| known.state.pending().count()).sum())
+        let mut found = std::collections::BTreeSet::new();
+        for key in reader.keys() {
+            let page = self.journal().find(&inbox_of(&key), "", COUNTED.saturating_add(1)).await?;
+            found.extend(page.into_iter().map(|(item, _)| item));
+        }
+        Ok(found.len().min(COUNTED.saturating_add(1)))
     }
 
     /// The mandates whose approver or principal the reader is, by name.
@@ -212,24 +229,22 @@ impl App {
         Ok(mine.map(|known| known.anchored.mandate.clone()).collect())
     }
 
-    /// Those with something in the inbox of a key of the reader's, by name.
-    async fn mandates_of(&self, reader: &Reader) -> Result<Vec<Known>, Refused> {
-        let mut found = std::collections::BTreeMap::new();
-        for key in reader.keys() {
-            let pointer = format!("inbox/key/{key}");
-            let mut after = String::new();
-            loop {
-                let page = self.journal().find(&pointer, &after, 1).await?;
-                let Some((item, stream)) = page.into_iter().next() else { break };
-                let mandate = item.rsplit_once(':').map_or(item.as_str(), |(mandate, _)| mandate).to_owned();
-                // Past everything of this mandate.
-                after = format!("{mandate}:~");
-                if let Some(known) = self.mandate_at(stream).await? {
-                    found.insert(mandate, known);
-                }
-            }
+    /// The first mandate after a place in the inboxes of these keys, and its stream.
+    async fn next_waiting(
+        &self,
+        keys: &[KeyHash],
+        after: &str,
+    ) -> Result<Option<(String, StreamId)>, Refused> {
+        let mut first: Option<(String, StreamId)> = None;
+        for key in keys {
+            let page = self.journal().find(&inbox_of(key), after, 1).await?;
+            let found = page.into_iter().next();
+            first = first.into_iter().chain(found).min_by(|(one, _), (two, _)| one.cmp(two));
         }
-        Ok(found.into_values().collect())
+        Ok(first.map(|(item, stream)| {
+            let mandate = item.rsplit_once(':').map_or(item.as_str(), |(mandate, _)| mandate);
+            (mandate.to_owned(), stream)
+        }))
     }
 
     /// One approval, for its approver.
@@ -298,8 +313,17 @@ impl App {
         let kept = self.bond_txs(&known.stream, &approval.id()).await?;
         let waiting = kept.into_iter().rev().find(|tx| !tx.complete && tx.captures == captures);
         let signers = vec![(approval.price.approver_key_hash, false)];
-        let tx =
-            waiting.map(|tx| ToSign { digest: None, tx: tx.tx, tx_hash: tx.tx_hash.to_string(), signers });
+        if let Some(BondTx { tx, tx_hash, .. }) = waiting {
+            return Ok((Some(ToSign { digest: None, tx, tx_hash: tx_hash.to_string(), signers }), false));
+        }
+        // The chain did not answer when it was declined: it may now.
+        let built = self.bond_to_sign(known, &approval.id()).await.ok().flatten();
+        let tx = built.map(|Unsigned { unsigned_tx_cbor: tx, tx_hash }| ToSign {
+            digest: None,
+            tx,
+            tx_hash: tx_hash.to_string(),
+            signers,
+        });
         Ok((tx, false))
     }
 
@@ -496,6 +520,10 @@ impl App {
         let known = self.mandate(&mandate.parse().map_err(|_| unknown())?).await?;
         if reader.0.role(&known.anchored.mandate).reads() { Ok(known) } else { Err(unknown()) }
     }
+}
+
+fn inbox_of(key: &KeyHash) -> String {
+    format!("inbox/key/{key}")
 }
 
 fn paid_by_day(known: &Known) -> Vec<(u64, u64)> {

@@ -18,8 +18,10 @@ const LONG: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 pub(crate) enum Shelf {
     /// By transaction hash: a release as it was built.
     Built,
-    /// By transaction hash: the same with the approver's witness.
+    /// By transaction hash: the same with every approver's witness.
     Witnessed,
+    /// By transaction and key: one of several approvers' witnesses.
+    Signed,
     /// By approval and number: what may spend its bond.
     Bond,
     /// By stream and number: what a principal had drafted.
@@ -53,6 +55,7 @@ impl Shelf {
         match self {
             Self::Built => "mandate-built",
             Self::Witnessed => "mandate-witnessed",
+            Self::Signed => "mandate-signed",
             Self::Bond => "mandate-bond",
             Self::Act => "mandate-act",
             Self::Witness => "mandate-witness",

@@ -1,13 +1,11 @@
 //! The chain as a mandate needs it: what is read of vault, anchor and escrow, and the transactions that move money.
 
 use async_trait::async_trait;
-use canon::Digest;
 use chain::Treasury;
-pub use chain::{Built, ChainError, Found};
+pub use chain::{Built, ChainError, Found, Release};
 use mandate::Vault;
 use mandate::authorization::Record;
 use mandate::command::Observed;
-use mandate::log::LogHead;
 use mandate::price::{Locked, OutRef};
 use mandate::text::{KeyHash, TxHash};
 
@@ -27,14 +25,14 @@ pub trait Rail: Send + Sync + std::fmt::Debug + 'static {
     /// Submits an agent's own signed lock (x402 `exact`). One that has landed already gives its hash.
     async fn lock_by(&self, tx: &[u8]) -> Result<TxHash, ChainError>;
 
-    /// The transaction that releases what an authorization allows, signed by the fee wallet. Where it needs the
-    /// approver, their witness is still missing, and `bond` goes back in the same transaction (W7).
+    /// The transaction that releases what an authorization allows, signed by the fee wallet. Where it needs
+    /// approvers, the witnesses of `signers` are still missing, and `bond` goes back in the same transaction (W7).
     async fn release(&self, release: &Release<'_>) -> Result<Built, ChainError>;
 
-    /// Gives a bond back: signed by the approver, or after its time by nobody.
+    /// Gives a bond back: signed by the approver and, of a quorum, the first others (D38), or after its time by nobody.
     async fn refund(&self, bond: OutRef, approver: Option<KeyHash>) -> Result<Built, ChainError>;
 
-    /// Sends a bond to the sink; the approver's witness is missing.
+    /// Sends a bond to the sink; the witnesses of the same approvers are missing.
     async fn capture(&self, bond: OutRef, approver: KeyHash) -> Result<Built, ChainError>;
 
     /// Adds a wallet's witness after checking it: this key, over this very body (W9).
@@ -53,19 +51,6 @@ pub trait Rail: Send + Sync + std::fmt::Debug + 'static {
     fn treasury(&self) -> Option<&Treasury> {
         None
     }
-}
-
-/// What a release is built of.
-#[derive(Debug, Clone, Copy)]
-pub struct Release<'a> {
-    pub vault: &'a Vault,
-    pub record: &'a Record,
-    pub action_hash: Digest,
-    /// `M-001@3`.
-    pub mandate: &'a str,
-    /// Committed to under label 1694 (spec 2.4).
-    pub log_head: LogHead,
-    pub bond: Option<OutRef>,
 }
 
 #[async_trait]
@@ -87,8 +72,7 @@ impl Rail for Treasury {
     }
 
     async fn release(&self, release: &Release<'_>) -> Result<Built, ChainError> {
-        let Release { vault, record, action_hash, mandate, log_head, bond } = *release;
-        Self::release(self, vault, record, action_hash, mandate, log_head, bond).await
+        Self::release(self, release).await
     }
 
     async fn refund(&self, bond: OutRef, approver: Option<KeyHash>) -> Result<Built, ChainError> {

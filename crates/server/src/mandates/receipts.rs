@@ -8,11 +8,10 @@ use ledger::{Aggregate, Head};
 use mandate::authorization::{AuthorizationDigest, Record};
 use mandate::command::{Check, Checked, Verification};
 use mandate::log::{AuthorityEvaluated, Fact, Phase, RunId};
-use mandate::receipt::{Entries, Parts, Settlement};
+use mandate::receipt::{Entries, Settlement, Told as Parts};
 use mandate::report::Verified;
-use mandate::state::{Approval, Authorization};
 use mandate::text::{Id, Text};
-use mandate::{Authority, Evaluation, Hashed, HashedAction, Mandate, Outcome, Receipt, Report, State};
+use mandate::{Authority, Evaluation, Hashed, HashedAction, Mandate, Receipt, Report, State};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -313,39 +312,23 @@ struct Said<'a> {
 
 fn compose(said: &Said<'_>) -> Result<Made, Refused> {
     let anchor = said.state.anchored().map(|anchored| anchored.vault.mandate_ref);
-    let anchor = anchor.ok_or_else(|| bug("a receipt of no mandate"))?;
-    let hash = said.evaluation.action_hash.filter(|_| said.evaluation.signed);
-    let approval = hash.and_then(|hash| said.state.approval_of(&hash));
-    let held = hash.and_then(|hash| said.state.authorization_of(&hash));
-    let authorization =
-        held.filter(|held| authorizes(said.evaluation, held, approval)).map(|held| &held.record);
-    let receipt = Receipt::of(&Parts {
+    let parts = Parts {
         mandate: said.mandate,
-        anchor,
+        anchor: anchor.ok_or_else(|| bug("a receipt of no mandate"))?,
         action: said.action,
         agent_signature: said.agent_signature,
         evaluation: said.evaluation,
         verification: said.verification,
-        approval,
-        authorization,
         settlement: said.settlement,
         evidence: said.evidence,
-    })?;
+    };
+    let (receipt, authorization) = Receipt::told(said.state, &parts)?;
     Ok(Made {
         receipt,
         authorization: authorization.cloned(),
         mandate: said.mandate.clone(),
         run: said.run.clone(),
     })
-}
-
-/// Whether this authorization is what the decision gave.
-fn authorizes(evaluation: &Evaluation, held: &Authorization, approval: Option<&Approval>) -> bool {
-    match evaluation.outcome {
-        Outcome::Allow => held.approval.is_none(),
-        Outcome::Escalate => approval.is_some_and(|approval| approval.nonce == Some(held.nonce)),
-        Outcome::Deny | Outcome::Delay | Outcome::NeedsVerification => false,
-    }
 }
 
 /// The report that the decision rests on.

@@ -14,7 +14,7 @@ use mandate::command::{BondSpent, Execution, Owed};
 use mandate::log::{ApprovalId, LogHead, RunId};
 use mandate::price::BondStatus;
 use mandate::state::{Approval, Authorization, AuthorizationStatus, GRACE_MS};
-use mandate::text::{Text, TxHash};
+use mandate::text::{KeyHash, Text, TxHash};
 use mandate::{Command, Millis};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -241,6 +241,7 @@ impl App {
         let mandate = &known.anchored.mandate;
         let label = format!("{}@{}", mandate.id, mandate.version);
         let log_head = LogHead { hash: known.head.hash, seq: known.head.seq };
+        let approval = held.approval.and_then(|_| known.state.approval_of(&held.action.hash()));
         let release = Release {
             vault: &known.anchored.vault,
             record: &held.record,
@@ -248,6 +249,7 @@ impl App {
             mandate: &label,
             log_head,
             bond,
+            signers: approval.map_or(&[], |approval| approval.signers.as_slice()),
         };
         let built = self.mandates()?.setup.rail.release(&release).await.map_err(Unbuilt::Chain)?;
         let tx = ::hex::encode(&built.tx);

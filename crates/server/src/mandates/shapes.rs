@@ -142,7 +142,19 @@ pub(crate) struct WitnessAsked {
 pub(crate) struct BondSubmitted {
     pub bond: Bond,
     pub ok: bool,
+    /// Of several approvers: how many must sign, and how many have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed: Option<usize>,
     pub tx_hash: TxHash,
+}
+
+impl BondSubmitted {
+    pub fn of(bond: Bond, tx_hash: TxHash, count: Option<(usize, usize)>) -> Self {
+        let (signed, required) = count.unzip();
+        Self { bond, ok: true, required, signed, tx_hash }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -14,27 +14,40 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize)]
 pub(crate) struct Listed {
     #[serde(default)]
+    after: Option<String>,
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
     status: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct Inbox<T> {
     approvals: T,
+    /// Where the next page begins, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
 }
 
-/// What waits for the approver who asks.
+/// Approvals of one page.
+const PAGE: usize = 200;
+
+/// What waits for the approver who asks: by mandate, the oldest of each first.
 #[utoipa::path(get, path = "/v1/approvals", tag = "approvals", operation_id = "approvals",
-    params(("status" = String, Query, description = "pending")), responses((status = 200)))]
+    params(("status" = String, Query, description = "pending"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<usize>, Query, description = "1 to 200; 200 without it")), responses((status = 200)))]
 pub(crate) async fn list(
     State(app): State<App>,
     Query(listed): Query<Listed>,
     Reads(who): Reads,
 ) -> Result<Response, Refused> {
-    let approvals = app.approvals_pending(&who).await?;
+    let limit = listed.limit.unwrap_or(PAGE).clamp(1, PAGE);
+    let (approvals, next) = app.approvals_pending(&who, listed.after.as_deref(), limit).await?;
     if listed.status.as_deref() != Some("pending") {
         return Err(Refused::bad("bad_status", "/status", "only status=pending is listed"));
     }
-    answer(&Inbox { approvals })
+    answer(&Inbox { approvals, next })
 }
 
 /// One approval, for its approver.

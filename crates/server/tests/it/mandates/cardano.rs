@@ -26,7 +26,7 @@ pub struct Coast {
     pub ledger: Arc<LedgerChain>,
     pub faulty: Arc<Faulty<Arc<LedgerChain>>>,
     pub treasury: Arc<Treasury>,
-    agent: Wallet,
+    pub agent: Wallet,
     pub vault: Vault,
     _folder: TempDir,
 }
@@ -43,11 +43,23 @@ const DEPOSITOR: u8 = 7;
 impl Coast {
     /// A mandate anchored by its principal, a vault with 500 USDM.
     pub async fn start() -> Self {
-        Self::with(|_| {}).await
+        Self::made(|_| {}, |_| {}).await
     }
 
     /// Set up otherwise.
     pub async fn with(edit: impl FnOnce(&mut server::mandates::Setup)) -> Self {
+        Self::made(edit, |_| {}).await
+    }
+
+    /// With another mandate.
+    pub async fn of(mandate: impl FnOnce(&mut Json)) -> Self {
+        Self::made(|_| {}, mandate).await
+    }
+
+    async fn made(
+        edit: impl FnOnce(&mut server::mandates::Setup),
+        mandate: impl FnOnce(&mut Json),
+    ) -> Self {
         let folder = folder();
         let made: OnceLock<Parts> = OnceLock::new();
         let notifier = |_: &fetch::Client| -> Arc<dyn server::Tell> { Arc::new(Told::default()) };
@@ -79,8 +91,10 @@ impl Coast {
         for _ in 0..12 {
             ledger.fund(treasury.wallet().address(), Value::of(200_000_000)).unwrap();
         }
-        ledger.fund(agent.address(), Value::of(100_000_000)).unwrap();
-        let document = mandate_json().to_string();
+        ledger.fund(agent.address(), Value::of(300_000_000)).unwrap();
+        let mut document = mandate_json();
+        mandate(&mut document);
+        let document = document.to_string();
         let mandate = Mandate::read(document.as_bytes()).unwrap();
         let asset: Asset = ("ee".repeat(28).parse().unwrap(), "745553444d".parse().unwrap());
         let anchoring = treasury.anchor(&Anchor::of(&mandate, asset.clone()).unwrap()).await.unwrap();
@@ -128,22 +142,49 @@ impl Coast {
     }
 
     async fn approve(&self, id: &str) -> Json {
+        self.approve_as(id, 5).await
+    }
+
+    /// The approver with the key of this seed reads the draft and signs it.
+    async fn approve_as(&self, id: &str, seed: u8) -> Json {
         let path = format!("/v1/approvals/{id}/approve");
         let desk = super::desk::Signs { server: &self.server };
         let (status, draft) =
-            told(desk.signed(&key(5), reqwest::Method::POST, &path, Some(&json!({}))).await).await;
+            told(desk.signed(&key(seed), reqwest::Method::POST, &path, Some(&json!({}))).await).await;
         assert_eq!(status, 200, "{draft}");
-        let (status, approved) = self.post(&path, &signed_approval(&draft, &key(5))).await;
+        let (status, approved) = self.post(&path, &signed_approval(&draft, &key(seed))).await;
         assert_eq!(status, 200, "{approved}");
         approved
     }
 
     async fn execute(&self, id: &str, approved: &Json) {
-        let witness = witness(approved["unsigned_tx_cbor"].as_str().unwrap(), &key(5));
+        let (status, sent) = self.execute_as(id, approved, 5).await;
+        assert_eq!((status, &sent["tx_hash"]), (200, &approved["tx_hash"]), "{sent}");
+    }
+
+    async fn execute_as(&self, id: &str, approved: &Json, seed: u8) -> (u16, Json) {
+        let witness = witness(approved["unsigned_tx_cbor"].as_str().unwrap(), &key(seed));
         let body = json!({ "approval_id": id, "authorization_digest": approved["authorization"]["digest_hex"],
             "cfo_witness_cbor": witness });
-        let (status, sent) = self.post("/v1/executions", &body).await;
-        assert_eq!((status, &sent["tx_hash"]), (200, &approved["tx_hash"]), "{sent}");
+        self.post("/v1/executions", &body).await
+    }
+
+    /// Declines as the approver with the key of this seed. Gives what is to be signed for the bond.
+    async fn decline_as(&self, id: &str, reason: &str, seed: u8) -> Json {
+        let desk = super::desk::Signs { server: &self.server };
+        let path = format!("/v1/approvals/{id}/statement");
+        let asked = json!({ "reason": reason });
+        let shown = told(desk.signed(&key(seed), reqwest::Method::POST, &path, Some(&asked)).await).await.1;
+        let body = json!({ "reason": reason, "signed": evidence_of(&statement_of(&shown), &key(seed)) });
+        let (status, declined) = self.post(&format!("/v1/approvals/{id}/decline"), &body).await;
+        assert_eq!(status, 200, "{declined}");
+        declined["bond_tx"].clone()
+    }
+
+    async fn spend_bond_as(&self, id: &str, bond: &Json, seed: u8) -> (u16, Json) {
+        let witness = witness(bond["unsigned_tx_cbor"].as_str().unwrap(), &key(seed));
+        let body = json!({ "tx_hash": bond["tx_hash"], "cfo_witness_cbor": witness });
+        self.post(&format!("/v1/approvals/{id}/bond-submit"), &body).await
     }
 
     pub async fn state(&self) -> Arc<State> {
@@ -162,11 +203,20 @@ impl Coast {
         assert!(tokio::time::timeout(Duration::from_secs(60), wait).await.is_ok(), "never: {what}");
     }
 
+    /// Whoever has the key of this seed, reading pages.
+    pub async fn reader(&self, seed: u8) -> server::mandates::desk::Reader {
+        let app = &self.server.app;
+        let invitation = app.invitation();
+        let signature = super::pages::signature(&invitation.message, &key(seed));
+        let cookie = app.prove(&invitation.ticket, &signature).await.unwrap();
+        app.reader(&super::pages::browser(&cookie)).await.unwrap()
+    }
+
     pub async fn balance(&self) -> u64 {
         self.treasury.observe(&self.vault).await.unwrap().vault_balance.get()
     }
 
-    async fn received(&self) -> u64 {
+    pub async fn received(&self) -> u64 {
         use chain::Chain;
         let asset = (self.vault.asset_policy, self.vault.asset_name.clone());
         let utxos = self.ledger.utxos(super::desk::RECIPIENT).await.unwrap();
@@ -228,27 +278,75 @@ async fn w7_what_a_person_signs_is_paid_and_the_bond_goes_back_with_it() {
             |utxo| utxo.at.tx_hash == bond.outcome_tx.unwrap() && utxo.output.value.lovelace == 5_000_000
         )
     );
+    // Asked again it is refused, for it is paid: whoever reads the whole log comes to the same receipt.
+    let (status, denied) = coast.check(&action("A1", 1800), None).await;
+    assert_eq!((status, &denied["evaluation"]["reason"]), (200, &json!("INVOICE_NOT_OPEN")), "{denied}");
+    let path = format!("/v1/receipts/{}/proof", denied["receipt_id"].as_str().unwrap());
+    let sent = coast.server.http.get(coast.server.url(&path)).bearer_auth(AGENT).send().await.unwrap();
+    let (status, proof) = told(sent).await;
+    assert_eq!((status, &proof["receipt"]["authorization"]), (200, &Json::Null), "{proof}");
+    let proof: mandate::Proof = canon::from_slice(proof.to_string().as_bytes()).unwrap();
+    let replay = proof.check().unwrap();
+    assert_eq!(proof.check_claim(&replay), Ok(()));
 }
 
 #[tokio::test]
 async fn a_frivolous_question_costs_its_bond() {
     let coast = Coast::start().await;
     let id = coast.ask(&action("A1", 1800)).await;
-    let desk = super::desk::Signs { server: &coast.server };
-    let path = format!("/v1/approvals/{id}/statement");
-    let asked = json!({ "reason": "frivolous" });
-    let shown = told(desk.signed(&key(5), reqwest::Method::POST, &path, Some(&asked)).await).await.1;
-    let body = json!({ "reason": "frivolous", "signed": evidence_of(&statement_of(&shown), &key(5)) });
-    let (status, declined) = coast.post(&format!("/v1/approvals/{id}/decline"), &body).await;
-    assert_eq!(status, 200, "{declined}");
-    let witness = witness(declined["bond_tx"]["unsigned_tx_cbor"].as_str().unwrap(), &key(5));
-    let body = json!({ "tx_hash": declined["bond_tx"]["tx_hash"], "cfo_witness_cbor": witness });
-    let (status, spent) = coast.post(&format!("/v1/approvals/{id}/bond-submit"), &body).await;
+    let bond = coast.decline_as(&id, "frivolous", 5).await;
+    let (status, spent) = coast.spend_bond_as(&id, &bond, 5).await;
     assert_eq!((status, &spent["bond"]["status"]), (200, &json!("captured")), "{spent}");
     use chain::Chain;
     let sink = coast.ledger.utxos(coast.treasury.sink().as_str()).await.unwrap();
     assert_eq!(sink.iter().map(|utxo| utxo.output.value.lovelace).sum::<u64>(), 5_000_000);
     assert_eq!(coast.balance().await, 500_000_000);
+}
+
+/// Two of three (D38): each approver's own key, over the decision and over the transaction.
+#[tokio::test]
+async fn a_quorum_signs_what_is_paid_and_what_is_captured() {
+    let approvers = [(5, "CFO"), (11, "CEO"), (12, "COO")];
+    let coast = Coast::of(|mandate| {
+        mandate["schema"] = json!("mandate/v0.2");
+        mandate["quorum"] = json!({ "required": 2 });
+        mandate["approvers"] = approvers
+            .map(|(seed, role)| json!({ "cardano_key_hash": key_hash(&key(seed)).to_string(), "role": role }))
+            .into();
+    })
+    .await;
+    let id = coast.ask(&action("A1", 1800)).await;
+    let price = coast.state().await.approval(&id.parse().unwrap()).unwrap().price.clone();
+    assert_eq!(price.signatories().keys, approvers.map(|(seed, _)| key_hash(&key(seed))));
+    let first = coast.approve_as(&id, 5).await;
+    assert_eq!((&first["signed"], &first["authorization"]), (&json!(1), &Json::Null), "{first}");
+    let approved = coast.approve_as(&id, 12).await;
+    assert_eq!((&approved["signed"], &approved["required"]), (&json!(2), &json!(2)));
+    // The one who did not approve is no signer of this release.
+    for seed in [11, 6, AGENT_WALLET] {
+        let (status, refused) = coast.execute_as(&id, &approved, seed).await;
+        assert_eq!((status, &refused["code"]), (401, &json!("bad_witness")), "{seed}");
+    }
+    for _ in 0..2 {
+        let (status, sent) = coast.execute_as(&id, &approved, 12).await;
+        assert_eq!((status, &sent["signed"], &sent["required"]), (200, &json!(1), &json!(2)), "{sent}");
+    }
+    assert_eq!(coast.received().await, 0);
+    coast.execute(&id, &approved).await;
+    coast.until("the bond is back", 0, |state| state.open().count() == 0).await;
+    assert_eq!((coast.balance().await, coast.received().await), (482_000_000, 18_000_000));
+
+    let id = coast.ask(&action("A2", 1900)).await;
+    let bond = coast.decline_as(&id, "frivolous", 11).await;
+    let (status, spent) = coast.spend_bond_as(&id, &bond, 11).await;
+    assert_eq!(
+        (status, &spent["bond"]["status"], &spent["signed"]),
+        (200, &json!("locked"), &json!(1)),
+        "{spent}"
+    );
+    assert_eq!(coast.spend_bond_as(&id, &bond, 12).await.0, 401);
+    let (status, spent) = coast.spend_bond_as(&id, &bond, 5).await;
+    assert_eq!((status, &spent["bond"]["status"]), (200, &json!("captured")), "{spent}");
 }
 
 #[tokio::test]

@@ -64,6 +64,21 @@ async fn case_59_approving_twice_is_approving_once() {
     assert_eq!(one, two);
     assert_eq!(one.1["authorization"]["digest_hex"], draft["authorization_digest"]);
     assert_eq!(desk.state().await.authorizations().len(), 1);
+    // Key and digest are known to many; the release is for whoever signed.
+    let signature = |value: &str| {
+        let mut forged = body.clone();
+        forged["signed"]["evidence"]["signature"] = json!(value);
+        forged
+    };
+    let good = body["signed"]["evidence"]["signature"].as_str().unwrap();
+    let other = evidence_of(&statement_of(&draft), &key(8))["evidence"]["signature"].clone();
+    for forged in [signature(&"A".repeat(good.len())), signature(other.as_str().unwrap())] {
+        let (status, refused) = desk.post(&path, &forged).await;
+        assert_eq!((status, refused.get("unsigned_tx_cbor")), (401, None), "{refused}");
+    }
+    let mut renamed = body.clone();
+    renamed["signed"]["nonce"] = json!("another-nonce-0123");
+    assert_eq!(desk.post(&path, &renamed).await.0, 401);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod cardano;
 mod deciding;
 pub mod desk;
 mod facilitating;
+mod faults;
 mod masumi;
 mod origins;
 mod pages;

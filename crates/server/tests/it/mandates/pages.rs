@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 /// The signature that a page or the command line gives.
-fn signature(message: &str, signer: &SoftwareSigner) -> String {
+pub fn signature(message: &str, signer: &SoftwareSigner) -> String {
     let signature = signer.sign(message.as_bytes()).unwrap().base64url();
     let thumbprint = signer.public().thumbprint().to_string();
     json!({ "key": ed25519(signer),
@@ -15,7 +15,7 @@ fn signature(message: &str, signer: &SoftwareSigner) -> String {
     .to_string()
 }
 
-fn browser(cookie: &str) -> HeaderMap {
+pub fn browser(cookie: &str) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::COOKIE, cookie.split(';').next().unwrap().parse().unwrap());
     headers
