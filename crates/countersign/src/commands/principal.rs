@@ -214,7 +214,8 @@ impl Signing {
         let asset = (vault.asset_policy, vault.asset_name.clone());
         let next = Anchor::of(&mandate, asset).map_err(failed)?;
         if hands_over == (anchor.principal == next.principal) {
-            let text = if hands_over { "the same principal: use update" } else { "another principal: use handover" };
+            let text =
+                if hands_over { "the same principal: use update" } else { "another principal: use handover" };
             return Err(Failure::refused(format!("{} names {text}", mandate.id)));
         }
         if next.version <= anchor.version {
