@@ -20,8 +20,6 @@ pub(crate) enum Shelf {
     Built,
     /// By transaction hash: the same with every approver's witness.
     Witnessed,
-    /// By transaction and key: one of several approvers' witnesses.
-    Signed,
     /// By approval and number: what may spend its bond.
     Bond,
     /// By stream and number: what a principal had drafted.
@@ -55,7 +53,6 @@ impl Shelf {
         match self {
             Self::Built => "mandate-built",
             Self::Witnessed => "mandate-witnessed",
-            Self::Signed => "mandate-signed",
             Self::Bond => "mandate-bond",
             Self::Act => "mandate-act",
             Self::Witness => "mandate-witness",

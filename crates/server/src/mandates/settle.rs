@@ -14,7 +14,7 @@ use mandate::command::{BondSpent, Execution, Owed};
 use mandate::log::{ApprovalId, LogHead, RunId};
 use mandate::price::BondStatus;
 use mandate::state::{Approval, Authorization, AuthorizationStatus, GRACE_MS};
-use mandate::text::{KeyHash, Text, TxHash};
+use mandate::text::{Text, TxHash};
 use mandate::{Command, Millis};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
