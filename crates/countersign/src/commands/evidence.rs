@@ -50,7 +50,7 @@ fn sample(folder: &Path, calls: u64, rotate: bool) -> Result<(), Failure> {
     let mut env = System.env();
     let mut key = || SoftwareSigner::generate(Algorithm::Ed25519, &mut env).map_err(Failure::unusable_by);
     let (log, record, next) = (key()?, key()?, key()?);
-    let rotate = rotate.then_some(&next as &dyn keys::Signer);
+    let rotate: Option<&dyn keys::Signer> = if rotate { Some(&next) } else { None };
     let sample = story(&mut env, &log, &record, rotate, calls).map_err(Failure::unusable_by)?;
     let trust = serde_json::json!({"logs": [sample.log.to_string()], "algs": ["ed25519"]}).to_string();
     let openings =
