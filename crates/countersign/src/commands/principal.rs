@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use env::Source;
 use keys::{PublicKey, Signer, SoftwareSigner};
 use mandate::brief::amount;
+use mandate::price::Signatories;
 use mandate::text::{AssetName, KeyHash, PolicyId, PositiveUnits, TxHash};
 use mandate::{Address, Credential, Hashed, Mandate, Vault};
 use std::os::unix::fs::DirBuilderExt;
@@ -225,7 +226,7 @@ impl Signing {
         let changes = [
             ("hash", anchor.mandate_hash.to_string(), next.mandate_hash.to_string()),
             ("principal", anchor.principal.to_string(), next.principal.to_string()),
-            ("approver", anchor.approver.to_string(), next.approver.to_string()),
+            ("approvers", listed(&anchor.approvers), listed(&next.approvers)),
             ("engine", anchor.engine.to_string(), next.engine.to_string()),
             ("alone", anchor.limits.autonomous_limit.to_string(), next.limits.autonomous_limit.to_string()),
             ("hard cap", anchor.limits.hard_cap.to_string(), next.limits.hard_cap.to_string()),
@@ -327,6 +328,12 @@ fn output(paid: &Paid) {
     for held in &paid.tokens {
         line("", format!("{} of {}.{}", held.quantity, held.asset_policy, held.asset_name));
     }
+}
+
+/// How many of which keys.
+fn listed(approvers: &Signatories) -> String {
+    let keys: Vec<_> = approvers.keys.iter().map(ToString::to_string).collect();
+    format!("{} of {}", approvers.required, keys.join(", "))
 }
 
 fn line(what: &str, value: impl std::fmt::Display) {
