@@ -439,7 +439,7 @@ function findDecision(records, view) {
 
 /** @param {Shown[]} records */
 function lone(records) {
-  const failed = ({ event }) => event.get('type') === 'tool.result' && event.get('data').get('ok') === false;
+  const failed = (/** @type {Shown} */ { event }) => event.get('type') === 'tool.result' && event.get('data').get('ok') === false;
   if (records.some(failed)) return 'call_failed';
   const told = ['tool.call', 'tool.result', 'model.message', 'ext'];
   return records.some(({ event }) => told.includes(event.get('type'))) ? 't1_only' : 'no_evidence';
@@ -455,7 +455,7 @@ function one(records, type) {
 /** @param {Shown[]} records @param {View} view */
 function ofRun(records, view) {
   const own = view.from.get('run_id');
-  const good = ({ event }) => event.get('run_id') === own || (event.get('run_id') === 'tracekit/signer' && event.get('data').get('run_id') === own);
+  const good = (/** @type {Shown} */ { event }) => event.get('run_id') === own || (event.get('run_id') === 'tracekit/signer' && event.get('data').get('run_id') === own);
   if (!records.every(good)) throw new Found('wrong_run');
 }
 
