@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // @ts-check
 /**
- * `node cli.mjs FILE [--trust FILE]`: the report as JSON; exit code 0 valid, 1 refused, 2 unusable.
+ * `node cli.mjs FILE [--trust FILE]`: the report as JSON; exit code 0 valid, 1 refused, 2 unusable, 3 unproven.
  * `node cli.mjs --batch`: a line `{"id":…,"file":base64,"trust":text?}` in, a line `{"id":…,"verdict":…,"code":…,"place":…}` out.
  */
 
@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { Refusal } from './refusal.js';
 import { parseTrust, verify } from './index.js';
 
-const EXIT = { valid: 0, refused: 1, unusable: 2 };
+const EXIT = { valid: 0, refused: 1, unusable: 2, unproven: 3 };
 const [first, ...rest] = process.argv.slice(2);
 
 if (first === '--batch') {
@@ -28,6 +28,7 @@ if (first === '--batch') {
 } else {
   try {
     const trust = rest[1] === undefined ? undefined : parseTrust(Uint8Array.from(readFileSync(rest[1])));
+    if (trust) trust.now = Date.now() * 1000;
     const report = await verify(Uint8Array.from(readFileSync(first)), trust);
     console.log(JSON.stringify(report, null, 2));
     process.exitCode = EXIT[report.verdict];

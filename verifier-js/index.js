@@ -12,6 +12,7 @@ import { TYPE as JOB, checkJob } from './mandate-job.js';
 import { TYPE as MANDATE, checkProof } from './mandate.js';
 import { parseNote, parseVkey, pins, verifyNote } from './note.js';
 import { checkEvidence } from './pcm.js';
+import { isReceiver, judgeMessage, readReceiver } from './pcm-message.js';
 import { isEvidenceTrust, readTrust } from './pcm-trust.js';
 import { BRIEF_TYPE, TYPE as BUNDLE, checkBriefProof, checkBundle } from './pxp.js';
 import { Refusal } from './refusal.js';
@@ -20,10 +21,11 @@ import { hex } from './sha256.js';
 
 /**
  * @typedef {{servers: import('./signature.js').PublicKey[], origins: string[], pins: import('./note.js').Pins,
- *   verifiers: string[], verifiers_required: number, evidence?: import('./pcm-trust.js').Evidence}} Trust
- * @typedef {{verdict: 'valid' | 'refused' | 'unusable', kind: string | null, code?: string, place?: string,
+ *   verifiers: string[], verifiers_required: number, evidence?: import('./pcm-trust.js').Evidence,
+ *   messages?: import('./pcm-message.js').Receiver, now?: number, receiver?: string}} Trust
+ * @typedef {{verdict: 'valid' | 'unproven' | 'refused' | 'unusable', kind: string | null, code?: string, place?: string,
  *   detail?: string, pinned: boolean, facts: Record<string, string>, integrity?: string, first_failure?: string,
- *   checks?: import('./pcm.js').Check[]}} Report
+ *   checks?: import('./pcm.js').Check[], overall?: string, claims?: import('./pcm-message.js').Judgement['claims']}} Report
  */
 
 const MAX_FILE = 64 << 20;
@@ -46,6 +48,11 @@ const TRUST = object({
  */
 export function parseTrust(bytes) {
   const value = strict(bytes);
+  if (isReceiver(value)) {
+    const messages = readReceiver(/** @type {any} */ (value));
+    const { evidence } = messages;
+    return { servers: [], origins: [], pins: evidence.pins, verifiers: [], verifiers_required: 0, evidence, messages };
+  }
   if (isEvidenceTrust(value)) {
     const evidence = readTrust(/** @type {any} */ (value));
     return { servers: [], origins: [], pins: evidence.pins, verifiers: [], verifiers_required: 0, evidence };
@@ -109,6 +116,10 @@ async function run(bytes, trust, report) {
     report.kind = 'checkpoint';
     return checkCheckpoint(bytes, trust, report.facts);
   }
+  if (isMessage(bytes, trust)) {
+    report.kind = 'message';
+    return message(bytes, trust, report);
+  }
   const value = strict(bytes);
   if (value instanceof Map && value.get('type') === BASIS) {
     report.kind = 'basis';
@@ -142,6 +153,39 @@ async function evidence(bytes, trust, report) {
   if (!failed) return;
   report.first_failure = failed.check;
   throw new Refusal(failed.code ?? '', failed.place ?? '', failed.why ?? '');
+}
+
+/**
+ * Whether bytes are to be judged as a message: they say so, or the trust is a message's and they are not even JSON.
+ * @param {Uint8Array} bytes
+ * @param {Trust | undefined} trust
+ */
+function isMessage(bytes, trust) {
+  try {
+    const value = parse(bytes);
+    return value instanceof Map && value.has('pcm') && !isReceiver(value);
+  } catch (error) {
+    if (!(error instanceof CanonError)) throw error;
+    return trust?.messages !== undefined;
+  }
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {Trust | undefined} trust
+ * @param {Report} report
+ */
+async function message(bytes, trust, report) {
+  if (!trust?.messages) {
+    throw new Refusal('trust_missing', '', 'a message is checked with a trust file that names speakers', 'unusable');
+  }
+  if (trust.now === undefined) throw new Refusal('now_missing', '', 'a message is judged at an instant', 'unusable');
+  const judged = await judgeMessage(bytes, trust.messages, { now: trust.now, receiver: trust.receiver });
+  report.overall = judged.overall;
+  report.claims = judged.claims;
+  if (judged.overall === 'accept') return;
+  const verdict = judged.overall === 'accept_unproven' ? 'unproven' : 'refused';
+  throw new Refusal(judged.code ?? '', judged.place ?? '', judged.code ?? '', verdict);
 }
 
 /**

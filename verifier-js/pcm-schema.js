@@ -16,16 +16,26 @@ const patterns = new Map();
  * @returns {boolean}
  */
 export function isEvent(value) {
-  return fits(SCHEMA, value);
+  return conforms(SCHEMA, value);
+}
+
+/**
+ * Whether the value is of a schema of the kind the house publishes.
+ * @param {any} schema
+ * @param {any} value
+ */
+export function conforms(schema, value) {
+  return fits(schema, value, schema.$defs);
 }
 
 /**
  * @param {any} schema
  * @param {any} value
+ * @param {any} defs
  * @returns {boolean}
  */
-function fits(schema, value) {
-  if (schema.$ref) return fits(SCHEMA.$defs[schema.$ref.slice('#/$defs/'.length)], value);
+function fits(schema, value, defs) {
+  if (schema.$ref) return fits(defs[schema.$ref.slice('#/$defs/'.length)], value, defs);
   if (schema.type !== undefined) {
     const types = Array.isArray(schema.type) ? schema.type : [schema.type];
     if (!types.some((/** @type {string} */ type) => isOf(type, value))) return false;
@@ -39,29 +49,30 @@ function fits(schema, value) {
   }
   if (Array.isArray(value)) {
     if (!within(value.length, schema.minItems, schema.maxItems)) return false;
-    if (schema.items && !value.every((item) => fits(schema.items, item))) return false;
+    if (schema.items && !value.every((item) => fits(schema.items, item, defs))) return false;
   }
-  if (value instanceof Map && !object(schema, value)) return false;
-  if (schema.oneOf && schema.oneOf.filter((/** @type {any} */ one) => fits(one, value)).length !== 1) return false;
-  if (schema.allOf && !schema.allOf.every((/** @type {any} */ one) => fits(one, value))) return false;
-  return !schema.if || !fits(schema.if, value) || fits(schema.then, value);
+  if (value instanceof Map && !object(schema, value, defs)) return false;
+  if (schema.oneOf && schema.oneOf.filter((/** @type {any} */ one) => fits(one, value, defs)).length !== 1) return false;
+  if (schema.allOf && !schema.allOf.every((/** @type {any} */ one) => fits(one, value, defs))) return false;
+  return !schema.if || !fits(schema.if, value, defs) || fits(schema.then, value, defs);
 }
 
 /**
  * @param {any} schema
  * @param {Map<string, any>} value
+ * @param {any} defs
  */
-function object(schema, value) {
+function object(schema, value, defs) {
   if (schema.required?.some((/** @type {string} */ name) => !value.has(name))) return false;
   for (const [name, member] of value) {
     if (schema.properties && Object.hasOwn(schema.properties, name)) {
-      if (!fits(schema.properties[name], member)) return false;
+      if (!fits(schema.properties[name], member, defs)) return false;
     } else if (schema.additionalProperties === false) {
       return false;
-    } else if (typeof schema.additionalProperties === 'object' && !fits(schema.additionalProperties, member)) {
+    } else if (typeof schema.additionalProperties === 'object' && !fits(schema.additionalProperties, member, defs)) {
       return false;
     }
-    if (schema.propertyNames && !fits(schema.propertyNames, name)) return false;
+    if (schema.propertyNames && !fits(schema.propertyNames, name, defs)) return false;
   }
   return true;
 }

@@ -6,7 +6,7 @@ export class Refusal extends Error {
    * @param {string} code
    * @param {string} place JSON Pointer, `entry N` or `byte N`; empty for the whole file
    * @param {string} detail
-   * @param {'refused' | 'unusable'} verdict
+   * @param {'refused' | 'unproven' | 'unusable'} verdict
    */
   constructor(code, place, detail, verdict = 'refused') {
     super(`${code} at ${place || 'the top'}: ${detail}`);

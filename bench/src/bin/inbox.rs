@@ -34,8 +34,7 @@ const MEMORY: f64 = 150.0;
 const FIRST: f64 = 20.0;
 
 fn main() -> Outcome {
-    let source: Arc<dyn Source> = Arc::new(System);
-    if serve_if_asked_with(async || Ok(Some((setup(&source)?, Vec::new()))))? {
+    if serve_if_asked_with(async || Ok(Some((setup()?, Vec::new()))))? {
         return Ok(());
     }
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run())
@@ -262,7 +261,7 @@ fn tariff() -> Outcome<Tariff> {
     Ok(canon::from_slice(tariff.to_string().as_bytes())?)
 }
 
-fn setup(_: &Arc<dyn Source>) -> Outcome<Setup> {
+fn setup() -> Outcome<Setup> {
     Ok(Setup {
         engine: Arc::new(key(1)?),
         rail: Arc::new(Nowhere),
@@ -271,8 +270,11 @@ fn setup(_: &Arc<dyn Source>) -> Outcome<Setup> {
         sink: "addr_test1wq3vnggra5ljl2tunqkhd4hz4agvt422cvrfswcedj8um2cwsu3l3".parse()?,
         callers: Vec::new(),
         approvers: Vec::new(),
+        principals: Vec::new(),
         model: None,
         reading: env::Duration::from_secs(2),
+        facilitator: None,
+        masumi: None,
     })
 }
 
@@ -290,6 +292,9 @@ impl Rail for Nowhere {
         nowhere()
     }
     async fn bond(&self, _: OutRef) -> Result<Option<Locked>, ChainError> {
+        nowhere()
+    }
+    fn hash_of(&self, _: &[u8]) -> Result<TxHash, ChainError> {
         nowhere()
     }
     async fn lock_by(&self, _: &[u8]) -> Result<TxHash, ChainError> {

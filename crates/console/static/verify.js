@@ -82,6 +82,7 @@ async function check(chosen) {
     const bytes = join(parts);
     const own = trust instanceof HTMLInputElement ? trust.files?.[0] : undefined;
     const keys = own ? parseTrust(new Uint8Array(await own.arrayBuffer())) : undefined;
+    if (keys) keys.now = Date.now() * 1000;
     show(await verify(bytes, keys), files.map(({ name }) => name).join(', '));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
@@ -97,7 +98,7 @@ function show(report, name) {
   const box = element('section', '');
   box.className = `verdict ${report.verdict}`;
   box.dataset['result'] = report.verdict;
-  const title = { valid: 'It holds', refused: 'It does not hold', unusable: 'This cannot be read' };
+  const title = { valid: 'It holds', unproven: 'It may be accepted, and not all of it is proven', refused: 'It does not hold', unusable: 'This cannot be read' };
   box.append(element('h2', title[report.verdict]));
   const about = document.createElement('p');
   about.append(element('bdi', name), `: ${meaning(report)}`);
@@ -107,6 +108,9 @@ function show(report, name) {
   /** @type {[string, string | null | undefined][]} */
   const lines = [['What it is', kind(report.kind)], ['Why', report.code], ['Where', report.place || undefined], ['In detail', report.detail], ['Integrity', report.integrity], ['The check that failed first', report.first_failure]];
   for (const [label, value] of lines) if (value) facts.append(line(label, value));
+  for (const claim of report.claims ?? []) {
+    facts.append(line(`Claim ${claim.id}`, claim.code ? `${claim.verdict}: ${claim.code}` : claim.verdict));
+  }
   for (const [name, value] of Object.entries(report.facts)) facts.append(line(FACTS[name] ?? name.replace(/_/g, ' '), value));
   box.append(facts);
   place?.replaceChildren(box);
@@ -115,6 +119,8 @@ function show(report, name) {
 /** @param {Report} report */
 function meaning(report) {
   if (report.verdict === 'unusable') return 'it is not a file this page knows how to check.';
+  if (report.verdict === 'unproven') return 'nothing contradicts it, but what is marked unproven rests on the word of its sender alone.';
+  if (report.kind === 'message' && report.verdict === 'valid') return 'everything it claims is proven by records of the log you trust.';
   if (report.verdict === 'refused') return 'something in it was changed, is missing, or was never signed. Do not rely on it.';
   return report.pinned
     ? 'nothing was changed, and it was signed by a key you trust.'
@@ -129,6 +135,7 @@ function kind(name) {
   if (name === 'receipt') return 'A receipt of a mandate, with the log it comes from';
   if (name === 'evidence') return 'Evidence of what an agent did';
   if (name === 'masumi_job') return 'A job sold through Masumi: compare both hashes with those of its payment on chain';
+  if (name === 'message') return 'A message, with its proofs';
   if (name === 'mandate_brief') return 'A brief that an approver was shown';
   if (name.includes('bundle')) return 'A room, from its first entry to its last';
   if (name.includes('brief')) return 'A brief';

@@ -26,6 +26,7 @@ mod export;
 mod fixture;
 mod mandate_vectors;
 mod mandates;
+mod messages;
 mod mutate;
 mod play;
 mod room;
