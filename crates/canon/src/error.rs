@@ -94,10 +94,7 @@ impl From<Fault> for Error {
         let Inner { code, detail, byte, steps } = *fault.0;
         let place = match byte {
             Some(byte) => format!("byte {byte}"),
-            None => steps
-                .iter()
-                .rev()
-                .fold(String::new(), |place, name| place + "/" + &step(name)),
+            None => steps.iter().rev().fold(String::new(), |place, name| place + "/" + &step(name)),
         };
         Self { code, place, detail: detail.into_owned() }
     }

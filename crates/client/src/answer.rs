@@ -153,10 +153,11 @@ fn outcome(told: &Told) -> Result<Outcome, Error> {
             Reason::PrincipalDeclined => Outcome::Declined { comment: told.comment.clone() },
             reason => Outcome::Denied(reason),
         },
-        Judged::Escalate => match (&told.brief, &told.price) {
-            (Some(brief), _) => Outcome::Waiting(Box::new(brief.clone())),
-            (None, Some(price)) => Outcome::Quoted(Box::new(price.clone())),
-            (None, None) => return Err(missing("brief")),
+        // What is only judged has a brief as well, and nothing that anybody could approve.
+        Judged::Escalate => match (&told.approval_id, &told.brief, &told.price) {
+            (Some(_), Some(brief), _) => Outcome::Waiting(Box::new(brief.clone())),
+            (None, _, Some(price)) => Outcome::Quoted(Box::new(price.clone())),
+            _ => return Err(missing("brief")),
         },
         Judged::NeedsVerification => return Err(missing("verification")),
     })

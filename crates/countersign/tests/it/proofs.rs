@@ -69,6 +69,12 @@ fn played(folder: &Path) -> (String, String) {
     let sent = ask(&address, "POST", &path("/envelopes"), Some(&a), &offer);
     let agree = json!({ "envelope": { "message": "x", "status": "agree", "accepts": sent["offer_hash"], "authority": lines } });
     ask(&address, "POST", &path("/envelopes"), Some(&b), &agree);
+    // Until the log has it all, a fraction of a second later: the trust file pins that log.
+    let published = || ask(&address, "GET", &path("/bundle"), Some(&a), &json!({}))["log"].is_object();
+    let asked = std::time::Instant::now();
+    while !published() {
+        assert!(asked.elapsed().as_secs() < 30, "the log never has it");
+    }
     (room, printed)
 }
 

@@ -187,7 +187,8 @@ pub(crate) async fn schema(Path(name): Path<String>) -> Result<Response, Error> 
     let ours = pxp::schemas().into_iter().map(|(file, text)| (file, Cow::Owned(text)));
     let theirs = mandate::schemas().map(|(file, text)| (file, Cow::Borrowed(text)));
     let messages = pcm::message::schemas().map(|(file, text)| (file, Cow::Borrowed(text)));
-    let (_, text) = ours.chain(theirs).chain(messages).find(|(file, _)| *file == name).ok_or(Error::Missing)?;
+    let (_, text) =
+        ours.chain(theirs).chain(messages).find(|(file, _)| *file == name).ok_or(Error::Missing)?;
     let text = text.into_owned();
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/schema+json")),

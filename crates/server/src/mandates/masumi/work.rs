@@ -80,7 +80,9 @@ impl App {
     async fn judge(&self, order: &Order, selling: &Selling, payment: Payment) -> Result<Step, Refused> {
         match payment.standing {
             Standing::Unpaid => return self.unless_over(order, false, "it is not paid").await,
-            Standing::Over(state) => return self.end_job(order, false, &format!("its payment is {state}")).await,
+            Standing::Over(state) => {
+                return self.end_job(order, false, &format!("its payment is {state}")).await;
+            }
             Standing::Submitted(_) => return self.end_job(order, false, "a result that is not ours").await,
             Standing::Locked => {}
         }

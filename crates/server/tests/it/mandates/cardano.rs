@@ -56,10 +56,7 @@ impl Coast {
         Self::made(|_| {}, mandate).await
     }
 
-    async fn made(
-        edit: impl FnOnce(&mut server::mandates::Setup),
-        mandate: impl FnOnce(&mut Json),
-    ) -> Self {
+    async fn made(edit: impl FnOnce(&mut server::mandates::Setup), mandate: impl FnOnce(&mut Json)) -> Self {
         let folder = folder();
         let made: OnceLock<Parts> = OnceLock::new();
         let notifier = |_: &fetch::Client| -> Arc<dyn server::Tell> { Arc::new(Told::default()) };
