@@ -62,7 +62,12 @@ fn sample(folder: &Path, boast: bool) -> Result<(), Failure> {
 
 fn told(stage: &mut Stage<'_>, boast: bool) -> Result<Vec<u8>, Error> {
     let url = "https://api.example.com/orders/81";
-    let page = stage.call(Custody::Executor, "http_get", &json!({"url": url}).to_string(), r#"{"result":{"status":200,"body":"{}"}}"#)?;
+    let page = stage.call(
+        Custody::Executor,
+        "http_get",
+        &json!({"url": url}).to_string(),
+        r#"{"result":{"status":200,"body":"{}"}}"#,
+    )?;
     let tests = stage.call(
         Custody::Executor,
         "run_tests",
@@ -80,7 +85,12 @@ fn told(stage: &mut Stage<'_>, boast: bool) -> Result<Vec<u8>, Error> {
     ]);
     let mut claims = vec![
         ("page", "http_fetched", json!({"method": "GET", "url": url, "status": 200}), vec![page.0, page.1]),
-        ("tests", "tests_passed", json!({"argv": ["pytest", "-q"], "runner": "pytest", "counts": {"passed": 3}}), vec![tests.0, tests.1]),
+        (
+            "tests",
+            "tests_passed",
+            json!({"argv": ["pytest", "-q"], "runner": "pytest", "counts": {"passed": 3}}),
+            vec![tests.0, tests.1],
+        ),
         (
             "refund",
             "approved_by",
@@ -90,17 +100,26 @@ fn told(stage: &mut Stage<'_>, boast: bool) -> Result<Vec<u8>, Error> {
     ];
     if boast {
         let own = stage.call(Custody::Agent, "deploy", r#"{"host":"shop.example"}"#, r#"{"result":{}}"#)?;
-        claims.push(("deployed", "tool_called", json!({"tool": "deploy", "args": {"host": "shop.example"}}), vec![own.0, own.1]));
+        claims.push((
+            "deployed",
+            "tool_called",
+            json!({"tool": "deploy", "args": {"host": "shop.example"}}),
+            vec![own.0, own.1],
+        ));
     }
-    let claims = claims.into_iter().map(|(id, predicate, args, seqs)| (id, predicate, args.to_string(), seqs)).collect();
+    let claims = claims
+        .into_iter()
+        .map(|(id, predicate, args, seqs)| (id, predicate, args.to_string(), seqs))
+        .collect();
     let order = Order { claims, text: Some("Order 81 is refunded; the fix is tested."), ..Order::default() };
     let note = stage.note()?;
     stage.send(&order, &note)
 }
 
 fn inspect(bytes: &[u8]) -> Result<(), Failure> {
-    let message = Read::read(bytes)
-        .map_err(|fault| Failure::refused(format!("{} at {}: {}", fault.code.as_str(), fault.place, fault.detail)))?;
+    let message = Read::read(bytes).map_err(|fault| {
+        Failure::refused(format!("{} at {}: {}", fault.code.as_str(), fault.place, fault.detail))
+    })?;
     let from = message.from();
     println!("message {}", message.id());
     println!("  hash: {}", message.hash().prefixed());
