@@ -120,7 +120,7 @@ impl<'s> Call<'s> {
         let used = |shown: &&Shown<'_>| {
             shown.event.kind() == "approval.consumed" && shown.call() == self.decision.call()
         };
-        if self.decision.event.data_text("decision") == Some("ask") && !cited.iter().any(|shown| used(shown))
+        if self.decision.event.data_text("decision") == Some("ask") && !cited.iter().any(used)
         {
             doubts.push(Code::NoEvidence);
         }
