@@ -238,10 +238,8 @@ fn called(pen: &mut Pen<'_>) {
         "reject wrong_run c:wrong_run",
     );
     pen.stage.resume(&run);
-    let data = format!(
-        r#"{{"tool_use_id":"z","tool":"crm:find","decision_id":"dec-z","decision":"allow","rule_ids":[],"via":"token:executor","caller":"token:other"}}"#
-    );
-    let foreign = pen.stage.say("policy.decision", "gateway", &data, Some("z")).unwrap();
+    let data = r#"{"tool_use_id":"z","tool":"crm:find","decision_id":"dec-z","decision":"allow","rule_ids":[],"via":"token:executor","caller":"token:other"}"#;
+    let foreign = pen.stage.say("policy.decision", "gateway", data, Some("z")).unwrap();
     pen.add(
         "called-for-another",
         "decided for another agent",
