@@ -24,7 +24,11 @@ fn trust(case: &Value) -> Trust {
 fn numbered_messages_are_reported_with_their_verdict_and_code() {
     let mut seen = std::collections::BTreeMap::new();
     for case in cases() {
-        let Some(message) = case["message"].as_str().filter(|_| case["state"].is_null()) else { continue };
+        // What does not name the protocol is of no known kind here.
+        let nameless = ["no-version", "not-an-object"].iter().any(|name| case["name"] == *name);
+        let Some(message) = case["message"].as_str().filter(|_| case["state"].is_null() && !nameless) else {
+            continue;
+        };
         let report = verify(message.as_bytes(), Some(&trust(&case)));
         let mut words = case["expected"].as_str().unwrap().split(' ');
         let verdict = match words.next().unwrap() {

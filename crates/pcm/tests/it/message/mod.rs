@@ -9,6 +9,7 @@ mod properties;
 mod readings;
 mod sending;
 mod still;
+mod values;
 
 use env::{Env, Timestamp};
 use keys::{Algorithm, SoftwareSigner};
