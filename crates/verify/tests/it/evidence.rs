@@ -3,7 +3,7 @@
 
 use crate::mutate::change;
 use crate::support::signer;
-use crate::twins::{Case, Dice, agree, count};
+use crate::twins::{Case, Dice, agree_on, count};
 use canon::Digest;
 use keys::{PublicKey, Signer, SoftwareSigner};
 use ledger::merkle::{MemoryTree, prove_inclusion};
@@ -218,7 +218,7 @@ fn two_verifiers_agree_on_recorded_evidence() {
             }
         }
     }
-    let verdicts = agree(&cases);
+    let verdicts = agree_on(&["verdict", "code"], &cases);
     assert_eq!(count(&verdicts, Verdict::Valid), 5);
     assert_eq!(cases.len(), 2 * 29);
 }
@@ -259,7 +259,7 @@ fn two_verifiers_agree_on_mutated_evidence() {
         let name = format!("seed {SEED}, round {round}, {}: {what}", one.name);
         cases.push(Case { name, file, trust: Some(one.trust.clone()) });
     }
-    let verdicts = agree(&cases);
+    let verdicts = agree_on(&["verdict", "code"], &cases);
     let (untouched, changed) = verdicts.split_at(good);
     assert_eq!(count(untouched, Verdict::Valid), good);
     assert!(count(changed, Verdict::Refused) > MUTATIONS / 2, "{}", count(changed, Verdict::Refused));
@@ -412,9 +412,12 @@ fn a_checkpoint_is_checked_with_the_trust_file_of_evidence() {
     let origin = Note::parse(&note).unwrap().unverified().origin.clone();
     let wrong = VerifierKey::new(origin, KeyType::Log, other);
     let wrong = json!({"logs": [wrong.to_string()], "algs": ["ed25519"]}).to_string();
-    let verdicts = agree(&[
-        Case { name: "pinned".to_owned(), file: note.clone(), trust: Some(one.trust) },
-        Case { name: "another key".to_owned(), file: note, trust: Some(wrong) },
-    ]);
+    let verdicts = agree_on(
+        &["verdict", "code"],
+        &[
+            Case { name: "pinned".to_owned(), file: note.clone(), trust: Some(one.trust) },
+            Case { name: "another key".to_owned(), file: note, trust: Some(wrong) },
+        ],
+    );
     assert_eq!(verdicts, [Verdict::Valid, Verdict::Refused]);
 }

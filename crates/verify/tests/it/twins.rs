@@ -17,6 +17,11 @@ pub struct Case {
 
 /// Asks both verifiers all of it; a difference is named. Gives the verdicts.
 pub fn agree(cases: &[Case]) -> Vec<Verdict> {
+    agree_on(&["verdict", "code", "place"], cases)
+}
+
+/// The same, where only these members need to agree.
+pub fn agree_on(members: &[&str], cases: &[Case]) -> Vec<Verdict> {
     let (theirs, ours) = std::thread::scope(|scope| {
         let asked = scope.spawn(|| ask_node(cases));
         let check = |case: &Case| {
@@ -33,7 +38,7 @@ pub fn agree(cases: &[Case]) -> Vec<Verdict> {
         let ours =
             serde_json::json!({ "verdict": report.verdict, "code": report.code, "place": report.place });
         verdicts.push(report.verdict);
-        if ["verdict", "code", "place"].iter().any(|member| ours[member] != theirs[member]) {
+        if members.iter().any(|member| ours[member] != theirs[member]) {
             differences.push(format!("{}: {ours} here, {theirs} there", case.name));
         }
     }
