@@ -1,7 +1,8 @@
 // @ts-check
 /** An act of the principal: the hash of the very bytes is worked out here, signed, sent, and what becomes of it is followed. */
 
-import { transaction } from './bytes.js';
+import { blake2b } from '../verifier-js/blake2b.js';
+import { hex, transaction } from './bytes.js';
 import { Problem, choices, inWords, signers } from './signer.js';
 
 /** @param {HTMLElement} root */
@@ -12,7 +13,7 @@ async function begin(root) {
   if (!(section instanceof HTMLElement) || !form) return;
   const tx = section.dataset['tx'] ?? '';
   const shown = root.querySelector('[data-hash]')?.textContent?.replace(/\s/g, '') ?? '';
-  const sound = transaction(tx).hash === shown;
+  const sound = hex(blake2b(transaction(tx).body)) === shown;
   const place = root.querySelector('[data-hash-checked]');
   if (place instanceof HTMLElement) {
     place.textContent = sound ? 'Worked out again in this browser: it is the hash of exactly this transaction.' : 'This is NOT the hash of this transaction. Do not sign.';
