@@ -8,7 +8,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import MS from '@emurgo/cardano-message-signing-nodejs';
 import CSL from '@emurgo/cardano-serialization-lib-nodejs';
-import { base64url, blake2b, fromHex, hex, utf8, witnessSet } from '../../../crates/console/static/mandates/bytes.js';
+import { base64url, fromHex, hex, utf8, witnessSet } from '../../../crates/console/static/mandates/bytes.js';
+import { blake2b } from '../../../verifier-js/blake2b.js';
 
 const COUNTERSIGN = process.env['COUNTERSIGN'] ?? 'countersign';
 const OUT = process.env['OUT'] ?? '.';

@@ -192,7 +192,7 @@ def signs_in():
     answer = me.sign_data(message)
     same(verify(answer)["verified"], True, "by pycardano")
     same(signer(message, answer), f"{me.name} {me.hash}", "by the command line")
-    for bent in ({**answer, "signature": answer["signature"][:-2] + "00"}, me.sign_data(message + ".")):
+    for bent in ({**answer, "signature": answer["signature"][:-2] + "ff"}, me.sign_data(message + ".")):
         same(signer(message, bent), 1, "bent")
     refused, _, _ = desk.send("POST", "/approver", {**fields, "signature": json.dumps(stranger.evidence(message))}, form=True)
     same(refused in (401, 403), True, f"a stranger gets {refused}")
