@@ -4,12 +4,42 @@
 import { CanonError, parse, toBytes } from './canon.js';
 import { unhex } from './mandate-cbor.js';
 import { decisionHash, digestOf, isSound, messageOf } from './mandate-engine.js';
-import { delivered, jobFile } from './mandate-shapes.js';
+import { evaluation, hashed, nullable, outcome, present, raw, reason, receipt, record, row, texts } from './mandate-shapes.js';
 import { Refusal } from './refusal.js';
+import { array, digestText, object, text } from './shape.js';
 import { hex, sha256 } from './sha256.js';
 import { verifyEd25519 } from './signature.js';
 
 export const TYPE = 'urn:countersign:masumi-job:1';
+
+/** A Masumi job's file. */
+const jobFile = object({
+  blockchain_identifier: texts(1, 8000),
+  identifier_from_purchaser: texts(1, 250),
+  input_data: raw,
+  input_hash: digestText,
+  result: text,
+  result_hash: digestText,
+  result_hash_raw: digestText,
+  type: text,
+});
+
+/** What such a job delivers. */
+const delivered = object({
+  authorization: nullable(record),
+  brief: raw,
+  checks: array(row),
+  decision: outcome,
+  decision_hash: digestText,
+  escalation: raw,
+  evaluation,
+  interpreted_action: raw,
+  notice: present(text),
+  reason: nullable(reason),
+  receipt: object({ receipt: hashed(receipt), receipt_hash: digestText, receipt_id: text }),
+  summary: text,
+  verification: raw,
+});
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -64,7 +64,7 @@ const registryTx = texts(1, 100);
  * A member that may be absent and is never null.
  * @param {any} item
  */
-const present = (item) => ({ ...item, optional: true, absent: () => undefined });
+export const present = (item) => ({ ...item, optional: true, absent: () => undefined });
 
 /**
  * A member that its writer always writes and that may be null.
@@ -91,7 +91,7 @@ export const hashed = (item) => ({
 });
 
 /** Any value that can be read again in its canonical form. */
-const raw = is((value) => {
+export const raw = is((value) => {
   try {
     parse(toBytes(value));
     return true;
@@ -191,8 +191,8 @@ export const FACT_REASONS = {
   currency_match: 'CURRENCY_MISMATCH',
   recipient_match: 'RECIPIENT_MISMATCH',
 };
-const reason = words(...REASONS);
-const outcome = words('ALLOW', 'ESCALATE', 'DENY', 'DELAY', 'NEEDS_VERIFICATION');
+export const reason = words(...REASONS);
+export const outcome = words('ALLOW', 'ESCALATE', 'DENY', 'DELAY', 'NEEDS_VERIFICATION');
 const result = words('not_evaluated', 'pass', 'fail', 'pending', 'ESCALATE', 'DELAY');
 const actionType = words('pay_invoice', 'purchase', 'transfer');
 const network = words('cardano-preprod', 'cardano-mainnet');
@@ -314,9 +314,9 @@ const details = {
     return Object.fromEntries(value);
   },
 };
-const row = object({ detail: details, id: text, kind: text, reason: nullable(reason), result });
+export const row = object({ detail: details, id: text, kind: text, reason: nullable(reason), result });
 const required = object({ approver: role, constraint: id, reason });
-const evaluation = object({
+export const evaluation = object({
   action_hash: nullable(digestText),
   approvals_required: array(required),
   checks: array(row),
@@ -682,32 +682,3 @@ export const proofOf = (header) =>
     transaction: present(text),
     type: text,
   });
-
-/** A Masumi job's file. */
-export const jobFile = object({
-  blockchain_identifier: texts(1, 8000),
-  identifier_from_purchaser: texts(1, 250),
-  input_data: raw,
-  input_hash: digestText,
-  result: text,
-  result_hash: digestText,
-  result_hash_raw: digestText,
-  type: text,
-});
-
-/** What such a job delivers. */
-export const delivered = object({
-  authorization: nullable(record),
-  brief: raw,
-  checks: array(row),
-  decision: outcome,
-  decision_hash: digestText,
-  escalation: raw,
-  evaluation,
-  interpreted_action: raw,
-  notice: present(text),
-  reason: nullable(reason),
-  receipt: object({ receipt: hashed(receipt), receipt_hash: digestText, receipt_id: text }),
-  summary: text,
-  verification: raw,
-});
