@@ -3,7 +3,7 @@
 
 import { blake2b } from '../verifier-js/blake2b.js';
 import { hex, transaction } from './bytes.js';
-import { Problem, choices, inWords, signers } from './signer.js';
+import { Problem, choices, follow, inWords, send, signers } from './signer.js';
 
 /** @param {HTMLElement} root */
 async function begin(root) {
@@ -40,32 +40,13 @@ async function begin(root) {
       if (!sound) throw new Problem('The hash on this page is not that of the transaction. Nothing was signed.');
       const witness = await chosen().witness(tx);
       const path = `/v1/mandates/${encodeURIComponent(root.dataset['mandate'] ?? '')}/acts/${shown}`;
-      const response = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ witness_cbor: witness }) });
-      const answer = await response.json();
-      if (!response.ok) throw new Problem(typeof answer.detail === 'string' ? `Refused: ${answer.detail}.` : 'The server refused this.');
+      await send(path, { witness_cbor: witness });
       location.assign(location.pathname);
     } catch (error) {
       if (alert instanceof HTMLElement) [alert.textContent, alert.hidden] = [inWords(error), false];
       button.disabled = false;
     }
   });
-}
-
-/** Follows what happens by itself, by fetching the page again. */
-function follow() {
-  const again = async () => {
-    const old = document.getElementById('part-state');
-    if (!old?.hasAttribute('data-moves')) return;
-    try {
-      const response = await fetch(location.pathname, { headers: { accept: 'text/html' } });
-      const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('part-state');
-      if (response.ok && fresh && fresh.innerHTML !== old.innerHTML) old.replaceWith(document.importNode(fresh, true));
-    } catch {
-      // Tried again.
-    }
-    setTimeout(again, 1500);
-  };
-  setTimeout(again, 1000);
 }
 
 const root = document.querySelector('[data-act]');

@@ -5,7 +5,7 @@
  */
 
 import { address, canonical, hex, sha256, transaction, utf8 } from './bytes.js';
-import { Problem, choices, inWords, signers } from './signer.js';
+import { Problem, choices, follow, inWords, send, signers } from './signer.js';
 
 /**
  * @typedef {{ask_id: string, action_hash: string, brief_hash: string, answer_hash?: string, decision: string, nonce: string, v: number}} Statement
@@ -120,7 +120,7 @@ class Page {
       if (paid !== BigInt(amount.value)) throw new Problem('The transaction does not pay what the brief says. It was not signed.');
     }
     const witness = await signer.witness(tx);
-    await this.send('/v1/executions', { approval_id: this.id, authorization_digest: digest, cfo_witness_cbor: witness, mandate_id: this.mandate });
+    await send('/v1/executions', { approval_id: this.id, authorization_digest: digest, cfo_witness_cbor: witness, mandate_id: this.mandate });
   }
 
   /**
@@ -200,18 +200,7 @@ class Page {
    * @param {object} body
    */
   post(step, body) {
-    return this.send(`/v1/approvals/${encodeURIComponent(this.id)}/${step}`, { ...body, mandate_id: this.mandate });
-  }
-
-  /**
-   * @param {string} path
-   * @param {object} body
-   */
-  async send(path, body) {
-    const response = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-    const answer = await response.json();
-    if (response.ok) return answer;
-    throw new Problem(typeof answer.detail === 'string' ? `Refused: ${answer.detail}.` : 'The server refused this.');
+    return send(`/v1/approvals/${encodeURIComponent(this.id)}/${step}`, { ...body, mandate_id: this.mandate });
   }
 
   /** Follows what happens by itself, by fetching the page again. */
@@ -220,19 +209,7 @@ class Page {
     sessionStorage.removeItem('countersign-problem');
     const alert = this.root.querySelector('[data-waiting] [role="alert"]');
     if (problem && alert instanceof HTMLElement) [alert.textContent, alert.hidden] = [problem, false];
-    const again = async () => {
-      const old = document.getElementById('part-state');
-      if (!old?.hasAttribute('data-moves')) return;
-      try {
-        const response = await fetch(location.pathname, { headers: { accept: 'text/html' } });
-        const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('part-state');
-        if (response.ok && fresh && fresh.innerHTML !== old.innerHTML) old.replaceWith(document.importNode(fresh, true));
-      } catch {
-        // Tried again.
-      }
-      setTimeout(again, 1500);
-    };
-    setTimeout(again, 1000);
+    follow();
   }
 }
 

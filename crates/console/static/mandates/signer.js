@@ -124,3 +124,32 @@ export function inWords(error) {
   const info = error && typeof error === 'object' && 'info' in error ? String(error.info) : error instanceof Error ? error.message : '';
   return info ? `It was not signed: ${info}` : 'It was not signed.';
 }
+
+/**
+ * Sends what was signed, and gives what is answered.
+ * @param {string} path
+ * @param {object} body
+ */
+export async function send(path, body) {
+  const response = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const answer = await response.json();
+  if (response.ok) return answer;
+  throw new Problem(typeof answer.detail === 'string' ? `Refused: ${answer.detail}.` : 'The server refused this.');
+}
+
+/** Follows what happens by itself, by fetching the page again. */
+export function follow() {
+  const again = async () => {
+    const old = document.getElementById('part-state');
+    if (!old?.hasAttribute('data-moves')) return;
+    try {
+      const response = await fetch(location.pathname, { headers: { accept: 'text/html' } });
+      const fresh = new DOMParser().parseFromString(await response.text(), 'text/html').getElementById('part-state');
+      if (response.ok && fresh && fresh.innerHTML !== old.innerHTML) old.replaceWith(document.importNode(fresh, true));
+    } catch {
+      // Tried again.
+    }
+    setTimeout(again, 1500);
+  };
+  setTimeout(again, 1000);
+}

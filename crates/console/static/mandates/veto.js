@@ -2,7 +2,7 @@
 /** Stopping what waits: the statement is the server's, seen here to be about this act, signed and sent. */
 
 import { canonical, hex, sha256, utf8 } from './bytes.js';
-import { Problem, choices, inWords, signers } from './signer.js';
+import { Problem, choices, inWords, send, signers } from './signer.js';
 
 /** @param {HTMLElement} root */
 async function begin(root) {
@@ -40,17 +40,6 @@ async function begin(root) {
       button.disabled = false;
     }
   });
-}
-
-/**
- * @param {string} path
- * @param {object} body
- */
-async function send(path, body) {
-  const response = await fetch(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-  const answer = await response.json();
-  if (response.ok) return answer;
-  throw new Problem(typeof answer.detail === 'string' ? `Refused: ${answer.detail}.` : 'The server refused this.');
 }
 
 const root = document.querySelector('[data-veto]');
