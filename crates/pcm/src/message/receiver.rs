@@ -163,7 +163,7 @@ impl Receiver {
         Duration::from_secs(self.wire.max_lifetime_s)
     }
     /// How far clocks may differ.
-    pub(crate) const fn skew(&self) -> Duration {
+    pub const fn skew(&self) -> Duration {
         Duration::from_secs(self.wire.skew_s)
     }
     /// The predicates that count only with a proven `still_holds` of the claim.
