@@ -7,6 +7,7 @@
 pub mod accepted;
 mod approved;
 mod call;
+pub mod carriage;
 mod check;
 mod claims;
 mod code;
@@ -21,6 +22,7 @@ mod still;
 mod terms;
 mod tools;
 mod wire;
+pub mod words;
 
 pub use accepted::Accepted;
 pub use check::{At, Finding, Heading, Judgement, TAG, verify};

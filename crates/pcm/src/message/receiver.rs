@@ -129,7 +129,8 @@ impl Receiver {
     pub const fn trust(&self) -> &Trust {
         &self.trust
     }
-    pub(crate) fn receives(&self, id: &str) -> bool {
+    /// Whether this is one of its names.
+    pub fn receives(&self, id: &str) -> bool {
         self.wire.receivers.iter().any(|own| own == id)
     }
     pub(crate) fn lets_speak(&self, from: &super::wire::Sender) -> bool {

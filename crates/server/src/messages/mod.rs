@@ -10,9 +10,10 @@ use crate::session::bearer;
 use crate::{App, Caller, Error};
 use approvals::Role;
 use canon::Digest;
+use env::Timestamp;
 use http::HeaderMap;
 use keys::SecretHash;
-use ledger::{Aggregate, Head, StreamId};
+use ledger::{Aggregate, Head, StreamId, Who};
 use mark::Mark;
 use pcm::message::accepted::{Command, LETTER, Receipt, Refused, State, letter};
 use pcm::message::{Accepted, At, Code, Fault, Judgement, Memory, Overall, Receiver, Replay, Seen};
@@ -155,8 +156,14 @@ impl Desk {
         Ok((line, kept.into_iter().find_map(|entry| entry.payload).map(|payload| payload.bytes)))
     }
 
-    pub const fn receiver(&self) -> &Receiver {
-        &self.receiver
+    /// Whether it is known what was accepted: only then can anything be.
+    pub async fn knows(&self, runtime: &Runtime) -> Result<bool, Error> {
+        Ok(self.known(runtime).await?.is_some())
+    }
+
+    /// What was found of an accepted message when it was accepted.
+    pub fn as_of(&self, bytes: &[u8], at: Timestamp) -> Judgement {
+        self.seen.verify(bytes, &self.receiver, &At { now: at, receiver: None, replay: None })
     }
 
     /// As which receiver this bearer secret hands messages over.
@@ -248,6 +255,13 @@ async fn keep(runtime: &Runtime, bytes: &[u8]) -> Result<(), Error> {
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Bug(error.to_string()))
+}
+
+/// What is wrong with a message or its carrier, as this server says it.
+pub(crate) fn refused(fault: Fault) -> Error {
+    let Fault { code, place, detail } = fault;
+    let who = if code == Code::ReplayStateUnavailable { Who::Unavailable } else { Who::Caller };
+    Error::Refused { code: code.as_str(), who, place: Some(place), text: detail, retryable: false }
 }
 
 fn unavailable(text: &str) -> Error {
