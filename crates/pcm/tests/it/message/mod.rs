@@ -1,6 +1,8 @@
 //! Messages: the numbered cases of `vectors/pcm/messages`, made here from a fixed seed and judged, and what they cannot show.
 
+mod accepted;
 mod approvals;
+mod carriage;
 mod claims;
 mod envelope;
 mod evidence;
@@ -8,6 +10,7 @@ mod grants;
 mod properties;
 mod readings;
 mod sending;
+mod size;
 mod still;
 mod values;
 
