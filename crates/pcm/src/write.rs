@@ -58,7 +58,7 @@ impl Draft<'_> {
     /// Signs the record for its place. Refuses what is not of the schema.
     pub fn sign(&self, place: &Place<'_>, signer: &dyn Signer) -> Result<Written, Error> {
         let mut members: Vec<(&str, Value<'_>)> = vec![
-            ("schema_version", text("tracekit.event.v2")),
+            ("schema_version", text(crate::event::VERSION)),
             ("id", text(hex::encode(self.id))),
             ("seq", number(place.seq)?),
             ("prev_hash", text(place.prev.prefixed())),

@@ -8,6 +8,7 @@ mod grants;
 mod properties;
 mod readings;
 mod sending;
+mod size;
 mod still;
 mod values;
 
