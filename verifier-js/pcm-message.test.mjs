@@ -11,7 +11,7 @@ const at = (/** @type {string} */ name) => new URL(`../${name}`, import.meta.url
 const lines = (/** @type {string} */ name) =>
   readFileSync(at(`vectors/pcm/messages/${name}.jsonl`), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
 
-for (const group of ['envelope', 'evidence', 'claims', 'approvals', 'grants', 'still']) {
+for (const group of ['envelope', 'evidence', 'claims', 'approvals', 'grants', 'still', 'attacks']) {
   test(`numbered messages: ${group}`, async () => {
     const wrong = [];
     for (const one of lines(group)) {

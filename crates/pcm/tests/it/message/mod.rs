@@ -1,12 +1,14 @@
 //! Messages: the numbered cases of `vectors/pcm/messages`, made here from a fixed seed and judged, and what they cannot show.
 
 mod approvals;
+mod attacks;
 mod claims;
 mod envelope;
 mod evidence;
 mod grants;
 mod properties;
 mod readings;
+mod schemas;
 mod sending;
 mod size;
 mod still;
@@ -142,6 +144,7 @@ fn made() -> Vec<Case> {
         approvals::book(),
         grants::book(),
         still::book(),
+        attacks::book(),
     ];
     books.into_iter().flat_map(|book| book.cases).collect()
 }
