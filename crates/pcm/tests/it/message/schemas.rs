@@ -1,7 +1,8 @@
 //! The published schemas, read by another validator than ours, against every case.
 
 use super::cases;
-use pcm::message::schemas;
+use ledger::Coded;
+use pcm::message::{Receiver, schemas};
 use serde_json::Value;
 
 fn validator(name: &str) -> jsonschema::Validator {
@@ -49,4 +50,35 @@ fn messages_grants_and_trust_documents_are_of_their_schemas() {
     }
     short["guests"] = true.into();
     assert!(!trust.is_valid(&short));
+}
+
+/// A keyword that is not checked here is no keyword of an agreed intent; the other verifier has the same table.
+#[test]
+fn an_intent_is_of_a_schema_that_is_read_whole() {
+    let text = cases()[0].trust.to_string();
+    let check = |schema: &str, good: bool| {
+        let intents = format!(r#"{{"intents":[{{"type":"x","schema":{schema}}}],"#);
+        let read = Receiver::parse(text.replacen('{', &intents, 1).as_bytes());
+        assert_eq!(read.as_ref().err().map(Coded::code), (!good).then_some("bad_trust"), "{schema}");
+    };
+    check("{}", true);
+    check(
+        r#"{"type":"object","properties":{"n":{"type":["integer","null"],"minimum":0}},"required":["n"]}"#,
+        true,
+    );
+    check(r##"{"$defs":{"a":{"const":1}},"properties":{"n":{"$ref":"#/$defs/a"}}}"##, true);
+    check(r#"{"properties":{"n":{"pattern":"^[a-z][a-z0-9_.-]*$"}}}"#, true);
+    check(r#"{"properties":{"n":{"pattern":"^\\d{2}-[0-9a-f]{1,4}$"}}}"#, true);
+    check(r#"{"if":{"required":["a"]},"then":{"required":["b"]}}"#, true);
+    check(r#"{"not":{}}"#, false);
+    check(r#"{"properties":{"n":{"multipleOf":2}}}"#, false);
+    check(r#"{"properties":{"n":{"minimum":0.0}}}"#, true);
+    check(r#"{"properties":{"n":{"minimum":0.5}}}"#, false);
+    check(r##"{"properties":{"n":{"$ref":"#/$defs/none"}}}"##, false);
+    check(r#"{"properties":{"n":{"pattern":"^(a|b)$"}}}"#, false);
+    check(r#"{"properties":{"n":{"pattern":"^[a-z]+a$"}}}"#, false);
+    check(r#"{"properties":{"n":{"pattern":"a"}}}"#, false);
+    check(r#"{"items":true}"#, false);
+    check(r#"{"if":{}}"#, false);
+    check(r#"{"enum":[null]}"#, false);
 }
