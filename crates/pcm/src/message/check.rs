@@ -9,7 +9,7 @@ use super::replay::{Acceptance, Replay};
 use super::seen::Seen;
 use super::shelf::Shelf;
 use super::tools::registry;
-use super::wire::{Fault, Message, Wire};
+use super::wire::{Fault, Message, Sender, Wire};
 use crate::record::ALG;
 use crate::{Checkpoint, Error, Keys, Position, Unverified};
 use canon::{Digest, Value};
@@ -36,6 +36,8 @@ pub struct At<'a> {
 /// What is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
+    /// What is written on it, once it can be read.
+    pub heading: Option<Heading>,
     pub overall: Overall,
     /// Why it is rejected, or the first reason why it is not wholly proven.
     pub fault: Option<Fault>,
@@ -47,6 +49,17 @@ pub struct Judgement {
     pub checkpoint: Option<Checkpoint>,
     /// What to remember; absent if it is rejected.
     pub acceptance: Option<Acceptance>,
+}
+
+/// Whose it says it is. Believed only with the verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heading {
+    pub hash: Digest,
+    pub id: String,
+    pub from: Sender,
+    pub to: String,
+    pub iat: Timestamp,
+    pub exp: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +76,7 @@ pub fn verify(bytes: &[u8], receiver: &Receiver, at: &At<'_>) -> Judgement {
 /// The same; checkpoints and keys that `seen` holds are not checked again.
 pub(crate) fn judged(bytes: &[u8], receiver: &Receiver, at: &At<'_>, seen: &Seen) -> Judgement {
     let mut judgement = Judgement {
+        heading: None,
         overall: Overall::Reject,
         fault: None,
         claims: Vec::new(),

@@ -337,6 +337,11 @@ pub(crate) fn instant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time
     event::instant(&text).ok_or_else(|| serde::de::Error::custom("not an instant there is"))
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+pub(crate) fn spell<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&event::spelled(*at))
+}
+
 /// A member that is there, `null` too.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value<'static>>, D::Error> {
     Value::deserialize(deserializer).map(Some)

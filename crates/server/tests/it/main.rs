@@ -15,6 +15,7 @@ mod events;
 mod isolation;
 mod mandates;
 mod mcp;
+mod messages;
 mod once;
 mod people;
 mod proofs;

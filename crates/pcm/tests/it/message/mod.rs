@@ -1,7 +1,9 @@
 //! Messages: the numbered cases of `vectors/pcm/messages`, made here from a fixed seed and judged, and what they cannot show.
 
+mod accepted;
 mod approvals;
 mod attacks;
+mod carriage;
 mod claims;
 mod envelope;
 mod evidence;
