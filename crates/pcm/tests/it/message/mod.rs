@@ -14,6 +14,7 @@ mod schemas;
 mod sending;
 mod size;
 mod still;
+mod text;
 mod values;
 
 use env::{Env, Timestamp};
