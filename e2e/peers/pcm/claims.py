@@ -1,4 +1,5 @@
 """Terms (pcm-cs.md, 8.1 to 8.3) and claims (section 9): each judged alone, from the records it cites."""
+
 from __future__ import annotations
 
 import re

@@ -1,5 +1,6 @@
 """The layer underneath messages (pcm-cs.md, section 3): notes, proofs, records, keys by position, openings; and the receiver's
 trust document (section 5)."""
+
 from __future__ import annotations
 
 import hashlib
@@ -447,8 +448,10 @@ class Log:
             raise unknown from None
         if len(checkpoint.times) < max(1, self.trust.required):
             raise unknown
-        if any(cert.get(name) != value for name, value in
-               (("kid", declared["kid"]), ("spki", declared["spki"]), ("log_id", self.log_id))):
+        if any(
+            cert.get(name) != value
+            for name, value in (("kid", declared["kid"]), ("spki", declared["spki"]), ("log_id", self.log_id))
+        ):
             raise unknown
         return cert
 

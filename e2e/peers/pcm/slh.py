@@ -1,4 +1,5 @@
 """Verification of SLH-DSA-SHA2-128s (FIPS 205), pure and with an empty context, for hybrid log keys (pcm-cs.md 3.5)."""
+
 from __future__ import annotations
 
 import hashlib

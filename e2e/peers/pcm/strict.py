@@ -1,16 +1,19 @@
-"""What every other part rests on: strict JSON, canonical form, pointers, instants, schemas, Ed25519 (pcm-cs.md, section 2)
-and the strict readings (section 13). Sections named in comments are of docs/pcm-cs.md."""
+"""What the rest stands on: strict JSON, canonical form, pointers, instants, Ed25519, schemas (docs/pcm-cs.md, section 2) and the
+strict readings (section 13). Sections named in comments are of that text."""
+
 from __future__ import annotations
 
 import base64
 import hashlib
 import ipaddress
+import json
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Iterator
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -19,7 +22,7 @@ MOST = 2**53 - 1
 
 
 class BadJson(Exception):
-    """Refused by 2.1; `word` says why and `at` is the offset in characters."""
+    """Refused by 2.1; `word` says why, `at` is the offset in characters."""
 
     def __init__(self, word: str, at: int) -> None:
         super().__init__(f"{word} at {at}")
@@ -36,14 +39,14 @@ class Missing:
 
 MISSING = Missing()
 
-
 # 2.1 Strict JSON. An integer token becomes an int, any other number a float, so the kind of each token is kept.
 
 BLANKS = re.compile(r"[ \t\n\r]*")
-NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
-HEX4 = re.compile(r"[0-9a-fA-F]{4}")
-ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
+CHUNK = re.compile(r'([^"\\\x00-\x1f]*)(?:"|\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4})))')
+LOW = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+ESCAPES = dict(zip('"\\/bfnrt', '"\\/\b\f\n\r\t'))
+WORDS = {"true": True, "false": False, "null": None}
 
 
 class _Reader:
@@ -53,129 +56,88 @@ class _Reader:
     def bad(self, word: str = "syntax") -> BadJson:
         return BadJson(word, self.at)
 
-    def blanks(self) -> str:
-        self.at = BLANKS.match(self.text, self.at).end()  # type: ignore[union-attr]
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        found = pattern.match(self.text, self.at)
+        if not found:
+            raise self.bad("non_finite" if self.text.startswith(("NaN", "Infinity", "-Infinity"), self.at) else "syntax")
+        self.at = found.end()
+        return found
+
+    def next(self) -> str:
+        self.take(BLANKS)
         return self.text[self.at : self.at + 1]
 
     def value(self, depth: int) -> Any:
-        char = self.blanks()
+        char = self.next()
         if char in ("{", "["):
-            if depth == 128:
-                raise self.bad("depth")
-            self.at += 1
-            return self.members(depth + 1) if char == "{" else self.elements(depth + 1)
+            return self.inside({} if char == "{" else [], "}" if char == "{" else "]", depth + 1)
         if char == '"':
             return self.string()
-        for word, value in (("true", True), ("false", False), ("null", None)):
+        for word, value in WORDS.items():
             if self.text.startswith(word, self.at):
                 self.at += len(word)
                 return value
-        if self.text.startswith(("NaN", "Infinity", "-Infinity"), self.at):
-            raise self.bad("non_finite")
-        return self.number()
-
-    def number(self) -> int | float:
-        found = NUMBER.match(self.text, self.at)
-        if not found:
-            raise self.bad()
+        found = self.take(NUMBER)
         token = found.group()
-        if found.group(2) is None and found.group(3) is None:
+        if not found.group(1):
             if len(token.lstrip("-")) > 16 or abs(int(token)) > MOST:
                 raise self.bad("int_range")
-            number: int | float = MinusZero(0) if token == "-0" else int(token)
-        else:
-            number = float(token)
-            if number in (float("inf"), float("-inf")):
-                raise self.bad("non_finite")
-        self.at = found.end()
-        return number
+            return MinusZero(0) if token == "-0" else int(token)
+        if abs(float(token)) == float("inf"):
+            raise self.bad("non_finite")
+        return float(token)
+
+    def inside(self, found: Any, close: str, depth: int) -> Any:
+        if depth > 128:
+            raise self.bad("depth")
+        self.at += 1
+        char = self.next()
+        while char != close:
+            if close == "}":
+                if self.next() != '"':
+                    raise self.bad()
+                name = self.string()
+                if name in found:
+                    raise self.bad("duplicate_key")
+                if self.next() != ":":
+                    raise self.bad()
+                self.at += 1
+                found[name] = self.value(depth)
+            else:
+                found.append(self.value(depth))
+            char = self.next()
+            if char not in (",", close):
+                raise self.bad()
+            self.at += char == ","
+        self.at += 1
+        return found
 
     def string(self) -> str:
-        self.at += 1
         parts: list[str] = []
+        self.at += 1
         while True:
-            plain = PLAIN.match(self.text, self.at)
-            assert plain
-            parts.append(plain.group())
-            self.at = plain.end()
-            char = self.text[self.at : self.at + 1]
-            if char == '"':
-                self.at += 1
+            plain, escape, unit = self.take(CHUNK).groups()
+            parts.append(plain)
+            if escape is None and unit is None:
                 return "".join(parts)
-            if char != "\\":
-                raise self.bad()
-            escape = self.text[self.at + 1 : self.at + 2]
-            if escape in ESCAPES and escape:
-                parts.append(ESCAPES[escape])
-                self.at += 2
-            else:
-                parts.append(self.unicode_escape())
-
-    def unicode_escape(self) -> str:
-        unit = self.unit(self.at)
-        if unit is None:
-            raise self.bad()
-        if 0xD800 <= unit < 0xDC00:
-            low = self.unit(self.at + 6)
-            if low is None or not 0xDC00 <= low < 0xE000:
-                raise self.bad("lone_surrogate")
-            self.at += 12
-            return chr(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00))
-        if 0xDC00 <= unit < 0xE000:
-            raise self.bad("lone_surrogate")
-        self.at += 6
-        return chr(unit)
-
-    def unit(self, at: int) -> int | None:
-        found = HEX4.match(self.text, at + 2) if self.text.startswith("\\u", at) else None
-        return int(found.group(), 16) if found else None
-
-    def elements(self, depth: int) -> list[Any]:
-        found: list[Any] = []
-        if self.blanks() == "]":
-            self.at += 1
-            return found
-        while True:
-            found.append(self.value(depth))
-            char = self.blanks()
-            if char not in (",", "]"):
-                raise self.bad()
-            self.at += 1
-            if char == "]":
-                return found
-
-    def members(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        if self.blanks() == "}":
-            self.at += 1
-            return found
-        while True:
-            if self.blanks() != '"':
-                raise self.bad()
-            name = self.string()
-            if name in found:
-                raise self.bad("duplicate_key")
-            if self.blanks() != ":":
-                raise self.bad()
-            self.at += 1
-            found[name] = self.value(depth)
-            char = self.blanks()
-            if char not in (",", "}"):
-                raise self.bad()
-            self.at += 1
-            if char == "}":
-                return found
+            code = int(unit, 16) if unit else ord(ESCAPES[escape])
+            if 0xD800 <= code < 0xE000:
+                low = LOW.match(self.text, self.at)
+                if code >= 0xDC00 or not low:
+                    raise self.bad("lone_surrogate")
+                self.at = low.end()
+                code = 0x10000 + (code - 0xD800 << 10) + int(low.group(1), 16) - 0xDC00
+            parts.append(chr(code))
 
 
 def parse(data: bytes | str) -> Any:
-    if isinstance(data, bytes):
-        try:
-            data = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise BadJson("invalid_utf8", error.start) from None
-    reader = _Reader(data)
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+    except UnicodeDecodeError as error:
+        raise BadJson("invalid_utf8", error.start) from None
+    reader = _Reader(text)
     value = reader.value(0)
-    if reader.blanks():
+    if reader.next():
         raise reader.bad()
     return value
 
@@ -192,42 +154,33 @@ def is_number(value: Any) -> bool:
 
 
 def _double(value: float) -> str:
+    """As ECMAScript's Number::toString."""
     if value == 0:
         return "0"
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
     text = "".join(map(str, digits)).lstrip("0")
-    point = len(text) + int(exponent)
+    at = len(text) + int(exponent)
     text = text.rstrip("0")
-    if len(text) <= point <= 21:
-        out = text + "0" * (point - len(text))
-    elif 0 < point <= 21:
-        out = f"{text[:point]}.{text[point:]}"
-    elif -6 < point <= 0:
-        out = "0." + "0" * -point + text
+    if len(text) <= at <= 21:
+        out = text + "0" * (at - len(text))
+    elif 0 < at <= 21:
+        out = f"{text[:at]}.{text[at:]}"
+    elif -6 < at <= 0:
+        out = "0." + "0" * -at + text
     else:
-        out = text[0] + ("." + text[1:] if len(text) > 1 else "") + f"e{point - 1:+d}"
-    return ("-" if sign else "") + out
-
-
-SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
-ESCAPED = re.compile(r'["\\\x00-\x1f]')
+        out = text[0] + ("." + text[1:] if len(text) > 1 else "") + f"e{at - 1:+d}"
+    return "-" * sign + out
 
 
 def _canonical(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(int(value))
     if isinstance(value, float):
         return _double(value)
-    if isinstance(value, str):
-        return '"' + ESCAPED.sub(lambda m: SHORT.get(m.group()) or f"\\u{ord(m.group()):04x}", value) + '"'
     if isinstance(value, list):
         return "[" + ",".join(map(_canonical, value)) + "]"
-    names = sorted(value, key=lambda name: name.encode("utf-16-be"))
-    return "{" + ",".join(f"{_canonical(name)}:{_canonical(value[name])}" for name in names) + "}"
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: name.encode("utf-16-be"))
+        return "{" + ",".join(f"{_canonical(name)}:{_canonical(value[name])}" for name in names) + "}"
+    return json.dumps(value, ensure_ascii=False)  # of texts, integers and words just what RFC 8785 asks
 
 
 def jcs(value: Any) -> bytes:
@@ -236,9 +189,7 @@ def jcs(value: Any) -> bytes:
 
 def same(one: Any, other: Any) -> bool:
     """The same in canonical form, or both absent."""
-    if one is MISSING or other is MISSING:
-        return one is other
-    return jcs(one) == jcs(other)
+    return one is other if one is MISSING or other is MISSING else jcs(one) == jcs(other)
 
 
 def sha256(data: bytes) -> bytes:
@@ -254,24 +205,18 @@ def digest(data: bytes) -> str:
 
 def base64_of(text: Any, length: int | None = None) -> bytes | None:
     """The bytes of base64 in its one spelling, of `length` bytes where that is asked; else None."""
-    if not isinstance(text, str):
-        return None
     try:
         data = base64.b64decode(text, validate=True)
-    except ValueError:
+    except (TypeError, ValueError):
         return None
-    if base64.b64encode(data).decode() != text or (length is not None and len(data) != length):
-        return None
-    return data
+    return data if base64.b64encode(data).decode() == text and length in (None, len(data)) else None
 
 
 def point(value: Any, pointer: str) -> Any:
     """Where a JSON Pointer leads, or MISSING."""
-    if pointer == "":
-        return value
-    if not pointer.startswith("/"):
+    if pointer and not pointer.startswith("/"):
         return MISSING
-    for step in pointer[1:].split("/"):
+    for step in pointer.split("/")[1:]:
         step = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and step in value:
             value = value[step]
@@ -282,8 +227,8 @@ def point(value: Any, pointer: str) -> Any:
     return value
 
 
-def escape(name: str | int) -> str:
-    return "/" + str(name).replace("~", "~0").replace("/", "~1")
+def escape(name: str) -> str:
+    return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
 INSTANT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\.([0-9]{6})Z")
@@ -293,18 +238,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 def instant(text: Any) -> int | None:
     """Microseconds since 1970 of an instant there is, else None."""
     found = INSTANT.fullmatch(text) if isinstance(text, str) else None
-    if not found:
-        return None
     try:
-        when = datetime(*map(int, found.groups()), tzinfo=timezone.utc)  # type: ignore[misc, arg-type]
+        past = datetime(*map(int, found.groups()), tzinfo=timezone.utc) - EPOCH if found else None  # type: ignore[arg-type, misc]
     except ValueError:
         return None
-    past = when - EPOCH
-    return (past.days * 86400 + past.seconds) * 1_000_000 + past.microseconds
+    return None if past is None else (past.days * 86400 + past.seconds) * 1_000_000 + past.microseconds
 
 
-# 2.4 Ed25519. The library is guarded for the key; it compares encodings of R and asks for S below the order itself, and
-# so does this, not to depend on it.
+# 2.4 Ed25519. The library compares encodings of R; it is guarded for the key and for S.
 
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -315,9 +256,7 @@ SPKI = bytes.fromhex("302a300506032b6570032100")
 @lru_cache(maxsize=4096)
 def key_holds(key: bytes) -> bool:
     """A point of the curve, in its one encoding, not of small order."""
-    if len(key) != 32:
-        return False
-    sign, y = key[31] >> 7, int.from_bytes(key, "little") & (2**255 - 1)
+    sign, y = (key[31] >> 7, int.from_bytes(key, "little") & (2**255 - 1)) if len(key) == 32 else (0, P)
     if y >= P:
         return False
     square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
@@ -326,7 +265,7 @@ def key_holds(key: bytes) -> bool:
         x = x * pow(2, (P - 1) // 4, P) % P
     if (x * x - square) % P or (x == 0 and sign):
         return False
-    for _ in range(3):  # eight times the point: the neutral one (0, 1) only if the point is of small order
+    for _ in range(3):  # eight times the point: the neutral (0, 1) only if it is of small order
         product = D * x * x * y * y % P
         x, y = 2 * x * y * pow(1 + product, -1, P) % P, (y * y + x * x) * pow(1 - product, -1, P) % P
     return (x, y) != (0, 1)
@@ -349,7 +288,7 @@ class BadSchema(Exception):
     """The schema itself is not one that 2.5 reads."""
 
 
-TYPES = {
+TYPES: dict[str, Callable[[Any], bool]] = {
     "object": lambda v: isinstance(v, dict),
     "array": lambda v: isinstance(v, list),
     "string": lambda v: isinstance(v, str),
@@ -358,23 +297,32 @@ TYPES = {
     "integer": is_integer,
     "number": is_number,
 }
-SCHEMA_KINDS: dict[str, set[str]] = {
-    "text": {"$schema", "$id", "title", "description", "$ref", "pattern"},
-    "count": {"minLength", "maxLength", "minItems", "maxItems"},
-    "number": {"minimum", "maximum"},
-    "schema": {"items", "additionalProperties", "propertyNames", "if", "then"},
-    "schemas": {"$defs", "properties"},
-    "list": {"oneOf", "allOf"},
-    "other": {"type", "const", "enum", "required"},
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+READABLE: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("$schema", "$id", "title", "description", "$ref", "pattern"), lambda v: isinstance(v, str)),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), lambda v: is_integer(v) and v >= 0),
+    **dict.fromkeys(("minimum", "maximum"), is_number),
+    **dict.fromkeys(("items", "additionalProperties", "propertyNames", "if", "then"), lambda v: isinstance(v, (dict, bool))),
+    **dict.fromkeys(("$defs", "properties"), lambda v: isinstance(v, dict)),
+    **dict.fromkeys(("oneOf", "allOf"), lambda v: isinstance(v, list) and bool(v)),
+    "const": lambda v: True,
+    "enum": lambda v: isinstance(v, list) and all(isinstance(item, (bool, str)) or is_integer(item) for item in v),
+    "required": _texts,
+    "type": lambda v: v in TYPES if isinstance(v, str) else _texts(v) and all(name in TYPES for name in v),
 }
-CLASS = r"(?:\[(?:[A-Za-z0-9_ ./:+@~!$&()*,;=%'#-]|\\[^A-Za-z0-9])+\]|\\d|\\[^A-Za-z0-9]|[A-Za-z0-9_ /:@~!&,;=%'#-])"
+CLASS = r"(?:\[(?!\^)(?:[^\]\\\[]|\\[^A-Za-z0-9])+\]|\\d|\\[^A-Za-z0-9]|[^\\.^$*+?()\[\]{}|])"
 PATTERN = re.compile(rf"\^(?:{CLASS}(?:\{{[0-9]+(?:,[0-9]+)?\}}|\+|\*)?)*\$")
 
 
 def equal(one: Any, other: Any) -> bool:
     """Equal as `const` and `enum` ask: numbers by value."""
     if is_number(one) and is_number(other):
-        return one == other
+        return bool(one == other)
     if type(one) is not type(other):
         return False
     if isinstance(one, list):
@@ -387,7 +335,6 @@ def equal(one: Any, other: Any) -> bool:
 class Schema:
     def __init__(self, document: Any) -> None:
         self.root = document
-        self.patterns: dict[str, re.Pattern[str]] = {}
         self._read(document)
 
     def _read(self, node: Any) -> None:
@@ -396,34 +343,17 @@ class Schema:
         if not isinstance(node, dict):
             raise BadSchema("a schema is an object")
         for word, value in node.items():
-            kind = next((kind for kind, words in SCHEMA_KINDS.items() if word in words), None)
-            good = {
-                "text": isinstance(value, str),
-                "count": is_integer(value) and value >= 0,
-                "number": is_number(value),
-                "schema": isinstance(value, (dict, bool)),
-                "schemas": isinstance(value, dict),
-                "list": isinstance(value, list) and bool(value),
-                "other": True,
-            }.get(kind or "", False)
-            if word == "type":
-                names = value if isinstance(value, list) else [value]
-                good = bool(names) and all(isinstance(name, str) and name in TYPES for name in names)
-            elif word == "enum":
-                good = isinstance(value, list) and all(isinstance(v, (bool, str)) or is_integer(v) for v in value)
-            elif word == "required":
-                good = isinstance(value, list) and all(isinstance(v, str) for v in value)
-            if not good:
+            if word not in READABLE or not READABLE[word](value):
                 raise BadSchema(word)
-            if kind in ("schema", "list", "schemas"):
-                for child in [value] if kind == "schema" else value if kind == "list" else value.values():
+            if word in ("items", "additionalProperties", "propertyNames", "if", "then"):
+                self._read(value)
+            elif word in ("$defs", "properties", "oneOf", "allOf"):
+                for child in value if isinstance(value, list) else value.values():
                     self._read(child)
-        if "$ref" in node and (not node.keys() <= {"$ref", "description"} or not isinstance(self._target(node), (dict, bool))):
+        if "$ref" in node and (not node.keys() <= {"$ref", "description"} or self._target(node) is MISSING):
             raise BadSchema("$ref")
-        if "pattern" in node:
-            if not PATTERN.fullmatch(node["pattern"]):
-                raise BadSchema("pattern")
-            self.patterns[node["pattern"]] = re.compile(node["pattern"][1:-1], re.ASCII)
+        if "pattern" in node and not PATTERN.fullmatch(node["pattern"]):
+            raise BadSchema("pattern")
         if ("if" in node) != ("then" in node):
             raise BadSchema("if")
 
@@ -439,32 +369,26 @@ class Schema:
             return None if node else place
         if "$ref" in node:
             return self._misfit(self._target(node), value, place)
-        if "type" in node:
-            names = node["type"] if isinstance(node["type"], list) else [node["type"]]
-            if not any(TYPES[name](value) for name in names):
-                return place
+        types = node.get("type", [])
+        if types and not any(TYPES[name](value) for name in (types if isinstance(types, list) else [types])):
+            return place
         if "const" in node and not equal(value, node["const"]):
             return place
         if "enum" in node and not any(equal(value, item) for item in node["enum"]):
             return place
+        size = len(value) if isinstance(value, (str, list)) else 0
         if isinstance(value, str):
-            if "pattern" in node and not self.patterns[node["pattern"]].fullmatch(value):
+            if "pattern" in node and not re.fullmatch(node["pattern"][1:-1], value, re.ASCII):
                 return place
-            if not node.get("minLength", 0) <= len(value) <= node.get("maxLength", len(value)):
+            if not node.get("minLength", 0) <= size <= node.get("maxLength", size):
                 return place
-        elif is_number(value):
-            if not node.get("minimum", value) <= value <= node.get("maximum", value):
-                return place
-        found: str | None = None
-        if isinstance(value, list):
-            if not node.get("minItems", 0) <= len(value) <= node.get("maxItems", len(value)):
-                return place
-            parts = ((node["items"], item, f"{place}/{at}") for at, item in enumerate(value)) if "items" in node else ()
-            found = next((bad for part in parts if (bad := self._misfit(*part)) is not None), None)
-        elif isinstance(value, dict):
-            found = self._members(node, value, place)
-        if found is not None:
-            return found
+        elif is_number(value) and not node.get("minimum", value) <= value <= node.get("maximum", value):
+            return place
+        elif isinstance(value, list) and not node.get("minItems", 0) <= size <= node.get("maxItems", size):
+            return place
+        for child, part, here in self._parts(node, value, place):
+            if (found := self._misfit(child, part, here)) is not None:
+                return found
         if "oneOf" in node and sum(self._misfit(child, value, place) is None for child in node["oneOf"]) != 1:
             return place
         for child in node.get("allOf", []):
@@ -474,19 +398,16 @@ class Schema:
             return self._misfit(node["then"], value, place)
         return None
 
-    def _members(self, node: dict[str, Any], value: dict[str, Any], place: str) -> str | None:
-        for name in node.get("required", []):
-            if name not in value:
-                return place + escape(name)
-        known = node.get("properties", {})
-        for name, member in value.items():
-            here = place + escape(name)
-            if "propertyNames" in node and self._misfit(node["propertyNames"], name, here) is not None:
-                return here
-            child = known[name] if name in known else node.get("additionalProperties", True)
-            if (found := self._misfit(child, member, here)) is not None:
-                return found
-        return None
+    def _parts(self, node: dict[str, Any], value: Any, place: str) -> Iterator[tuple[Any, Any, str]]:
+        """What is asked of a value's elements and members, in order."""
+        if isinstance(value, list):
+            yield from ((node.get("items", True), item, f"{place}/{at}") for at, item in enumerate(value))
+        elif isinstance(value, dict):
+            yield from ((name in value, None, place + escape(name)) for name in node.get("required", []))
+            known = node.get("properties", {})
+            for name, member in value.items():
+                yield node.get("propertyNames", True), name, place + escape(name)
+                yield known.get(name, node.get("additionalProperties", True)), member, place + escape(name)
 
 
 # 13 Strict readings: what is read, or None where there is not exactly one reading.
@@ -498,9 +419,7 @@ CHARS = UNRESERVED + r"!$&()*+,;=/:@"
 URL = re.compile(rf"(https?)://([^/?]*)((?:/(?:[{CHARS}']|%[0-9A-F]{{2}})*)?)((?:\?(?:[{CHARS}?]|%[0-9A-F]{{2}})*)?)")
 BARE = re.compile(r"[A-Za-z0-9_@%+:,./-][A-Za-z0-9_@%+=:,./-]*")
 QUOTED = re.compile(r"'([^']*)'")
-RESERVED = set(
-    "if then else elif fi for while until do done case esac in select function time coproc repeat foreach end".split()
-)
+RESERVED = set("if then else elif fi for while until do done case esac in select function time coproc repeat foreach end".split())
 CARRIERS = [ipaddress.IPv6Network(n) for n in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")]
 CARRIERS += [ipaddress.IPv6Network(n) for n in ("64:ff9b:1::/48", "2002::/16")]
 
@@ -521,7 +440,7 @@ def read_host(text: str) -> str | None:
         except ValueError:
             return None
         carries = any(address in network for network in CARRIERS) and int(address) > 1
-        return text if str(address) == text[1:-1] and not carries else None
+        return text if str(address) == text[1:-1] and not carries and "%" not in text else None
     parts = text.split(".")
     if len(parts) == 4 and all(PART.fullmatch(part) and int(part) <= 255 for part in parts):
         return text

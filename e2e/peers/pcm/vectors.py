@@ -1,4 +1,5 @@
 """Runs the verifier over every vector of vectors/pcm/messages; ends with 1 if one disagrees."""
+
 from __future__ import annotations
 
 import os
@@ -20,7 +21,13 @@ def reading(kind: str, text: str) -> Any:
         except BadJson:
             return None
         return value if strict.strict_number(value) else None
-    read = {"host": strict.read_host, "url": strict.read_url, "argv": strict.read_command, "path": strict.read_path, "text": strict.read_text}
+    read = {
+        "host": strict.read_host,
+        "url": strict.read_url,
+        "argv": strict.read_command,
+        "path": strict.read_path,
+        "text": strict.read_text,
+    }
     return read[kind](text)
 
 
@@ -40,7 +47,7 @@ def main() -> int:
                 trust = Trust.read(case["trust"], files)
                 verifier = Verifier(trust, files, case["now"], case.get("receiver"), case.get("state", MISSING))
                 outcome = verifier.judge(data)
-                found, place = outcome.words(), outcome.place
+                found, place = " ".join(outcome.words()), outcome.place
             if found == expected:
                 agreed += 1
             else:

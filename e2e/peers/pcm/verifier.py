@@ -1,5 +1,6 @@
 """Judges one message of pcm/0.1-cs by docs/pcm-cs.md alone. `python3 verifier.py MESSAGE --trust TRUST [--now T]` ends with
 0 (accept), 3 (accept_unproven), 1 (reject) or 2 (nothing could be judged)."""
+
 from __future__ import annotations
 
 import argparse
@@ -407,7 +408,9 @@ class Verifier:
                     found[at] = ("gap_in_run", False)
         return self.overall(claims, found)
 
-    def still(self, claim: dict[str, Any], claims: list[Any], found: list[tuple[str | None, bool]], world: World) -> tuple[str | None, bool]:
+    def still(
+        self, claim: dict[str, Any], claims: list[Any], found: list[tuple[str | None, bool]], world: World
+    ) -> tuple[str | None, bool]:
         wanted = claim["args"]["claim"]
         targets = (at for at, other in enumerate(claims) if other["id"] == wanted and other["pred"] != "still_holds")
         target = next(targets, None)
@@ -446,7 +449,9 @@ def main() -> int:
     parser.add_argument("--now", help="the instant; the clock's by default")
     parser.add_argument("--receiver", help="who the message is judged as")
     parser.add_argument("--state", type=Path, help="the replay state, written anew where the message is accepted")
-    parser.add_argument("--event-schema", default=os.environ.get("PCM_EVENT_SCHEMA"), help="tracekit.event.v2.json, below the repository")
+    parser.add_argument(
+        "--event-schema", default=os.environ.get("PCM_EVENT_SCHEMA"), help="tracekit.event.v2.json, below the repository"
+    )
     given = parser.parse_args()
     now = given.now or datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     try:
