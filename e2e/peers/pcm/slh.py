@@ -10,11 +10,9 @@ LENGTH = N * (1 + FORS_TREES * (1 + FORS_HEIGHT) + LAYERS * (HEIGHT + CHAINS))
 WOTS_HASH, WOTS_PK, TREE, FORS_TREE, FORS_ROOTS = range(5)
 Hash = Callable[..., bytes]
 
-
 def digits(data: bytes, bits: int, count: int) -> list[int]:
     number = int.from_bytes(data, "big") >> (8 * len(data) - bits * count)
     return [number >> bits * (count - 1 - at) & (1 << bits) - 1 for at in range(count)]
-
 
 def climb(hashed: Callable[[int, int, bytes], bytes], index: int, node: bytes, path: bytes) -> bytes:
     """From a node at `index` of the lowest level up to the root, by the siblings in `path`."""
@@ -25,10 +23,8 @@ def climb(hashed: Callable[[int, int, bytes], bytes], index: int, node: bytes, p
         node = hashed(level + 1, index, pair)
     return node
 
-
 def holds(key: bytes, signature: bytes, message: bytes) -> bool:
-    if len(key) != 32 or len(signature) != LENGTH:
-        return False
+    if len(key) != 32 or len(signature) != LENGTH: return False
     seed, root = key[:N], key[N:]
     start = hashlib.sha256(seed + bytes(64 - N))
 
@@ -58,8 +54,7 @@ def holds(key: bytes, signature: bytes, message: bytes) -> bool:
         ends = b""
         for chain, step in enumerate(steps):
             value, rest = rest[:N], rest[N:]
-            for at in range(step, 15):
-                value = tweak(layer, tree, WOTS_HASH, (leaf, chain, at), value)
+            for at in range(step, 15): value = tweak(layer, tree, WOTS_HASH, (leaf, chain, at), value)
             ends += value
         node = tweak(layer, tree, WOTS_PK, (leaf, 0, 0), ends)
         path, rest = rest[: N * HEIGHT], rest[N * HEIGHT :]

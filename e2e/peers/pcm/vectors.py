@@ -13,13 +13,11 @@ from log import ROOT, Files, Trust
 from strict import MISSING, BadJson, parse
 from verifier import Verifier
 
-
 def reading(kind: str, text: str) -> Any:
     if kind == "number":
         try:
             value = parse(text)
-        except BadJson:
-            return None
+        except BadJson: return None
         return value if strict.strict_number(value) else None
     read = {
         "host": strict.read_host,
@@ -29,7 +27,6 @@ def reading(kind: str, text: str) -> Any:
         "text": strict.read_text,
     }
     return read[kind](text)
-
 
 def main() -> int:
     files = Files(os.environ.get("PCM_EVENT_SCHEMA"))
@@ -48,14 +45,12 @@ def main() -> int:
                 verifier = Verifier(trust, files, case["now"], case.get("receiver"), case.get("state", MISSING))
                 outcome = verifier.judge(data)
                 found, place = " ".join(outcome.words()), outcome.place
-            if found == expected:
-                agreed += 1
+            if found == expected: agreed += 1
             else:
                 disagreed += 1
                 print(f"{path.stem} {name}: expected {expected}, found {found}" + (f" at {place}" if place else ""))
     print(f"{agreed} vectors agree, {disagreed} do not, in {time.monotonic() - started:.1f} s")
     return 1 if disagreed else 0
-
 
 if __name__ == "__main__":
     sys.exit(main())

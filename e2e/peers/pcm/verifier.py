@@ -6,20 +6,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from claims import UNPROVEN, Fail, Judge, Sender, World, implies, meets, term_ambiguity, wrong_shape
-from log import (
-    LOG, ROOT, SIGNERS_OWN, Fault, Files, Log, Record, Trust, Unusable, checkpoint_holds, has_form, identity, opens, part, text,
-)  # fmt: skip
-from strict import MISSING, SPKI, Ambiguous, BadJson, base64_of, digest, escape, instant, jcs, parse, same, signed
+from log import LOG, Fault, Files, Log, Record, Trust, Unusable, checkpoint_holds, has_form, identity, opens, part, text
+from strict import MISSING, Ambiguous, BadJson, base64_of, digest, escape, instant, jcs, parse, same, signed
 
 VERSION = "pcm/0.1-cs"
 SECOND = 1_000_000
-
+Judged = tuple[str | None, bool]  # the code, None if proven, and whether the claim failed
 
 @dataclass
 class Outcome:
@@ -32,99 +33,55 @@ class Outcome:
         head = [self.verdict] if self.code is None else [self.verdict, self.code]
         return head + [f"{name}:{code or 'proven'}" for name, code in self.claims]
 
-
-@dataclass
-class State:
-    """What a receiver keeps (section 11)."""
-
-    since: str
-    accepted: set[tuple[str, str]] = field(default_factory=set)
-    uses: dict[str, int] = field(default_factory=dict)
-    largest: dict[str, tuple[int, str]] = field(default_factory=dict)
-
-    @staticmethod
-    def read(document: Any) -> State | None:
-        """None if it is lost or unreadable."""
-        try:
-            accepted = {(origin, name) for origin, name in document.get("accepted", [])}
-            largest = {origin: (size, root) for origin, (size, root) in document.get("largest", {}).items()}
-            state = State(document["since"], accepted, dict(document.get("uses", {})), largest)
-            return state if instant(state.since) is not None else None
-        except (AttributeError, KeyError, TypeError, ValueError):
-            return None
-
-    def take(self, message: dict[str, Any], chain: list[str], size: int, root: str) -> None:
-        """The commit of step 17, after which the message may be delivered; the caller syncs it."""
-        origin = message["from"]["origin"]
-        self.accepted.add((origin, message["id"]))
-        for hash_ in chain:
-            self.uses[hash_] = self.uses.get(hash_, 0) + 1
-        if size > self.largest.get(origin, (0, ""))[0]:
-            self.largest[origin] = (size, root)
-
-    def document(self) -> dict[str, Any]:
-        accepted, largest = [list(pair) for pair in sorted(self.accepted)], {k: list(v) for k, v in self.largest.items()}
-        return {"since": self.since, "accepted": accepted, "uses": self.uses, "largest": largest}
-
-
 def depth(value: Any) -> int:
     """Nesting by 4.2: what is below a member named `record` counts as one level."""
-    if isinstance(value, list):
-        return 1 + max(map(depth, value), default=0)
+    if isinstance(value, list): return 1 + max(map(depth, value), default=0)
     if isinstance(value, dict):
         members = (min(depth(v), 1) if name == "record" else depth(v) for name, v in value.items())
         return 1 + max(members, default=0)
     return 0
 
+def check(good: bool, code: str, place: str = "") -> None:
+    if not good: raise Fault(code, place)
 
-def check(good: bool, code: str, place: str) -> None:
-    if not good:
-        raise Fault(code, place)
-
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Gives the faults inside their place."""
+    try:
+        yield
+    except Fault as fault: raise Fault(fault.code, place) from None
 
 class Verifier:
-    """One message. `steps` are those of section 6, each of which raises the Fault it finds."""
-
+    """One message, by the steps of section 6, each of which raises the Fault it finds."""
     def __init__(self, trust: Trust, files: Files, now: str, receiver: str | None = None, state: Any = MISSING) -> None:
         when = instant(now)
-        if when is None:
-            raise Unusable("now is no instant")
-        self.trust, self.files, self.now_text, self.now, self.receiver = trust, files, now, when, receiver
-        self.asked_replay = state is not MISSING
-        self.state = State.read(state) if self.asked_replay else None
+        if when is None: raise Unusable("now is no instant")
+        self.trust, self.files, self.now, self.receiver = trust, files, when, receiver
+        self.state = state  # MISSING: replay is not asked
         self.skew = trust.get("skew_s", 60) * SECOND
         self.records: dict[str, Record] = {}
-        self.chain: list[str] = []
+        self.chain: list[str] = []  # hashes of the grants
 
     def judge(self, data: bytes) -> Outcome:
         try:
-            self.read(data)
-            self.log()
-            self.origin()
-            if self.asked_replay:
-                self.replay()
-            self.evidence()
-            self.intent()
-            self.grants()
-        except Fault as fault:
-            return Outcome("reject", fault.code, fault.place or "")
+            for step in (lambda: self.read(data), self.log, self.origin, self.replay, self.evidence, self.intent, self.grants):
+                step()
+        except Fault as fault: return Outcome("reject", fault.code, fault.place or "")
         return self.claims()
 
     # Steps 1 to 3
 
     def read(self, data: bytes) -> None:
-        check(len(data) <= 262_144, "too_large", "")
+        check(len(data) <= 262_144, "too_large")
         try:
             message = parse(data)
-        except BadJson as error:
-            raise Fault("bad_json", f"byte {error.at}") from None
+        except BadJson as error: raise Fault("bad_json", f"byte {error.at}") from None
         check(isinstance(message, dict) and message.get("pcm") == VERSION, "bad_version", "/pcm")
-        check(depth(message) <= 32, "bad_json", "")
+        check(depth(message) <= 32, "bad_json")
         self.counts(message)
         misfit = self.files.message.misfit(message)
         check(misfit is None, "bad_schema", misfit or "")
-        for name in ("iat", "exp"):
-            check(instant(message[name]) is not None, "bad_schema", "/" + name)
+        for name in ("iat", "exp"): check(instant(message[name]) is not None, "bad_schema", "/" + name)
         self.message = message
         self.references()
 
@@ -146,14 +103,14 @@ class Verifier:
     def references(self) -> None:
         message, shown, seen = self.message, self.message["evidence"]["records"], set[str]()
         openings = message["evidence"]["openings"]
-        for at, claim in enumerate(message["claims"]):
+        for number, claim in enumerate(message["claims"]):
             good = claim["id"] not in seen and all(rid in shown for rid in claim["evidence"])
-            check(good, "bad_schema", f"/claims/{at}")
+            check(good, "bad_schema", f"/claims/{number}")
             seen.add(claim["id"])
             if claim["pred"] == "approved_by":
-                check(not any(map(wrong_shape, claim["args"]["terms"])), "bad_schema", f"/claims/{at}/args/terms")
-        for at, link in enumerate(message["grants"]):
-            check(all(rid in shown for rid in [*link.get("approval", []), link["logged"]]), "bad_schema", f"/grants/{at}")
+                check(not any(map(wrong_shape, claim["args"]["terms"])), "bad_schema", f"/claims/{number}/args/terms")
+        for number, link in enumerate(message["grants"]):
+            check(all(rid in shown for rid in [*link.get("approval", []), link["logged"]]), "bad_schema", f"/grants/{number}")
         check(all(rid in shown for rid in openings), "bad_schema", "/evidence/openings")
         for rid in sorted(openings):
             value = openings[rid]["args" if "args" in openings[rid] else "content"]
@@ -165,35 +122,28 @@ class Verifier:
         message, trust = self.message, self.trust
         origin, note = message["from"]["origin"], "/evidence/checkpoint"
         check(any(key.name == origin and key.kind == LOG for key in trust.logs), "unknown_log", "/from/origin")
-        checkpoint = self.at(note, lambda: checkpoint_holds(message["evidence"]["checkpoint"], trust.logs, list(trust.witnesses)))
+        with at(note):
+            checkpoint = checkpoint_holds(message["evidence"]["checkpoint"], trust.logs, list(trust.witnesses))
         check(checkpoint.origin == origin and checkpoint.size > 0, "bad_checkpoint", note)
-        counted = [time for key, time in checkpoint.times.items() if key in trust.counting]
+        counted = [time for key, time in checkpoint.times.items() if trust.witnesses[key] in trust.classes]
         check(len(counted) >= trust.required, "witness_quorum", note)
         self.checkpoint, self.counted = checkpoint, counted
         self.keys = Log(trust, self.files, message["from"]["log_id"], checkpoint)
         before: int | None = None
-        for at, item in enumerate(message["evidence"]["keys"]):
-            before = self.at(f"/evidence/keys/{at}", lambda: self.keys.take_key_record(item, before))
+        for number, item in enumerate(message["evidence"]["keys"]):
+            with at(f"/evidence/keys/{number}"): before = self.keys.take_key_record(item, before)
         check(message["alg"] == "ed25519" and "ed25519" in trust.algs, "alg_not_allowed", "/alg")
-        key = self.at("/kid", lambda: self.keys.valid(message["kid"], checkpoint.size - 1))
+        with at("/kid"): key = self.keys.valid(message["kid"], checkpoint.size - 1)
         check(all(pinned.key != key.public for pinned in trust.logs), "unknown_key", "/kid")
         hash_ = digest(jcs({name: value for name, value in message.items() if name not in ("alg", "kid", "sig")}))
-        self.signature(key.public, message, hash_, "countersign.pcm.message.v1", "/sig")
+        with at("/sig"): self.signature(key.public, message, hash_, "countersign.pcm.message.v1")
 
     @staticmethod
-    def at(place: str, step: Any) -> Any:
-        try:
-            return step()
-        except Fault as fault:
-            raise Fault(fault.code, place) from None
-
-    @staticmethod
-    def signature(public: bytes, shown: dict[str, Any], hash_: str, what: str, place: str) -> None:
+    def signature(public: bytes, shown: dict[str, Any], hash_: str, what: str) -> None:
         signature = base64_of(shown["sig"], 64)
-        if signature is None:
-            raise Fault("bad_encoding", place)
+        if signature is None: raise Fault("bad_encoding")
         message = jcs({"alg": "ed25519", "hash": hash_, "kid": shown["kid"], "t": what})
-        check(signed(public, signature, message), "bad_signature", place)
+        check(signed(public, signature, message), "bad_signature")
 
     # Steps 7 to 10
 
@@ -218,25 +168,26 @@ class Verifier:
 
     def replay(self) -> None:
         message, state = self.message, self.state
-        if state is None:
-            raise Fault("replay_state_unavailable", "")
-        origin = message["from"]["origin"]
-        check(message["iat"] >= state.since, "replay_state_unavailable", "/iat")
-        check((origin, message["id"]) not in state.accepted, "replayed", "/id")
-        size, root = state.largest.get(origin, (None, ""))
-        good = size != self.checkpoint.size or root == "sha256:" + self.checkpoint.root.hex()
-        check(good, "bad_checkpoint", "/evidence/checkpoint")
+        if state is MISSING: return
+        parts = (("accepted", list), ("uses", dict), ("largest", dict))
+        known = isinstance(state, dict) and all(isinstance(state.get(name, kind()), kind) for name, kind in parts)
+        check(known and instant(state.get("since")) is not None, "replay_state_unavailable")
+        check(message["iat"] >= state["since"], "replay_state_unavailable", "/iat")
+        origin, ours = message["from"]["origin"], self.checkpoint
+        check([origin, message["id"]] not in state.get("accepted", []), "replayed", "/id")
+        size, root = state.get("largest", {}).get(origin, [None, ""])
+        check(size != ours.size or root == "sha256:" + ours.root.hex(), "bad_checkpoint", "/evidence/checkpoint")
 
     # Steps 11 and 12
 
     def evidence(self) -> None:
         sender, shown = self.message["from"], self.message["evidence"]["records"]
         place = "/evidence/records"
+        for rid in sorted(shown): check(has_form(shown[rid]["record"]), "bad_schema", place + escape(rid))
         for rid in sorted(shown):
-            check(has_form(shown[rid]["record"]), "bad_schema", place + escape(rid))
-        for rid in sorted(shown):
-            record = self.at(place + escape(rid), lambda: self.keys.check_alone(shown[rid]["record"]))
-            self.at(place + escape(rid), lambda: self.keys.included(record, shown[rid]["proof"]))
+            with at(place + escape(rid)):
+                record = self.keys.check_alone(shown[rid]["record"])
+                self.keys.included(record, shown[rid]["proof"])
             check(record.event["tenant"] == sender["tenant"] or record.own, "wrong_tenant", place + escape(rid))
             self.records[rid] = record
         check(any(self.registers(record) for record in self.records.values()), "wrong_sender", "/from/agent")
@@ -269,8 +220,7 @@ class Verifier:
 
     def intent(self) -> None:
         intent = self.message.get("intent")
-        if intent is None:
-            return
+        if intent is None: return
         check(intent["type"] in self.trust.intents, "unknown_intent", "/intent/type")
         agreed, schema = self.trust.intents[intent["type"]]
         check(intent["schema"] == digest(jcs(agreed["schema"])), "schema_mismatch", "/intent/schema")
@@ -281,60 +231,50 @@ class Verifier:
 
     def grants(self) -> None:
         links = self.message["grants"]
-        for at, link in enumerate(links):
-            self.at(f"/grants/{at}", lambda: self.link(link, links[at - 1]["grant"] if at else None))
+        for number, link in enumerate(links):
+            with at(f"/grants/{number}"): self.link(link, links[number - 1]["grant"] if number else None)
         last = f"/grants/{len(links) - 1}"
-        if links:
-            check(links[-1]["grant"]["holder"] == self.message["from"]["agent"], "grant_wrong_holder", last)
-        for at, link in enumerate(links):
-            grant = link["grant"]
-            first, end = instant(grant["not_before"]), instant(grant["not_after"])
-            assert first is not None and end is not None
-            good = first <= self.now < end and self.chain[at] not in self.trust.get("revoked", [])
-            check(good, "grant_expired", f"/grants/{at}")
+        if links: check(links[-1]["grant"]["holder"] == self.message["from"]["agent"], "grant_wrong_holder", last)
+        for number, link in enumerate(links):
+            first, end = instant(link["grant"]["not_before"]), instant(link["grant"]["not_after"])
+            now = first is not None and end is not None and first <= self.now < end
+            check(now and self.chain[number] not in self.trust.get("revoked", []), "grant_expired", f"/grants/{number}")
         intent = self.message.get("intent")
-        if intent is None:
-            return
+        if intent is None: return
         agreed = self.trust.intents[intent["type"]][0]
-        if not links:
-            check(not agreed.get("grant", False), "no_grant", "/grants")
-            return
+        if not links: return check(not agreed.get("grant", False), "no_grant", "/grants")
         check(self.lets(links[-1]["grant"], intent, agreed.get("units", {})), "grant_exceeded", last)
-        for at, link in enumerate(links):
-            if self.state is not None and "max_uses" in link["grant"]:
-                used = self.state.uses.get(self.chain[at], 0)
-                check(used < link["grant"]["max_uses"], "grant_used", f"/grants/{at}")
+        for number, link in enumerate(links if self.state is not MISSING else []):
+            used, most = self.state.get("uses", {}).get(self.chain[number], 0), link["grant"].get("max_uses")
+            check(most is None or used < most, "grant_used", f"/grants/{number}")
 
     def link(self, link: dict[str, Any], before: dict[str, Any] | None) -> None:
         """8.4"""
         grant, logged = link["grant"], self.records[link["logged"]]
         first, end = instant(grant["not_before"]), instant(grant["not_after"])
         terms_good = not any(wrong_shape(term) or term_ambiguity(term) is not None for term in grant["terms"])
-        check(first is not None and end is not None and terms_good and first < end, "bad_schema", "")
+        check(first is not None and end is not None and terms_good and first < end, "bad_schema")
         hash_ = digest(jcs(grant))
         data = logged.data
         is_logged = logged.type == "ext" and logged.event["source"] == "signer"
         is_logged = is_logged and text(data, "name") == "countersign.grant" and text(data, "hash") == hash_
-        check(is_logged, "no_grant", "")
-        check(link["alg"] == "ed25519", "alg_not_allowed", "")
+        check(is_logged, "no_grant")
+        check(link["alg"] == "ed25519", "alg_not_allowed")
         key = self.keys.valid(link["kid"], logged.seq)
-        self.signature(key.public, link, hash_, "countersign.pcm.grant.v1", "")
-        if before is None:
-            self.root(link, logged)
-        else:
-            self.below(grant, before)
+        self.signature(key.public, link, hash_, "countersign.pcm.grant.v1")
+        if before is None: self.root(link, logged)
+        else: self.below(grant, before)
         self.chain.append(hash_)
 
     def root(self, link: dict[str, Any], logged: Record) -> None:
         """8.5"""
         grant, unapproved = link["grant"], "grant_root_unapproved"
-        check("root" in grant, unapproved, "")
+        check("root" in grant, unapproved)
         judge = Judge(self.world(), self.cited(link.get("approval", [])))
         try:
             found = judge.approval()
-        except Fail:
-            raise Fault(unapproved) from None
-        check(not found.by_agent, "grant_not_human", "")
+        except Fail: raise Fault(unapproved) from None
+        check(not found.by_agent, "grant_not_human")
         good = (
             not judge.doubts
             and not found.by_asker
@@ -343,15 +283,15 @@ class Verifier:
             and grant["issuer"] == found.person
             and found.answer.seq < logged.seq
         )
-        check(good, unapproved, "")
-        check(same(found.args, {n: v for n, v in grant.items() if n != "root"}), "grant_terms_differ", "")
+        check(good, unapproved)
+        check(same(found.args, {n: v for n, v in grant.items() if n != "root"}), "grant_terms_differ")
 
     def below(self, grant: dict[str, Any], before: dict[str, Any]) -> None:
         """8.6"""
-        check(grant.get("parent") == digest(jcs(before)), "grant_root_unapproved", "")
-        check(grant["issuer"] == before["holder"], "grant_wrong_holder", "")
-        check(before["depth"] > 0, "grant_not_delegable", "")
-        check(grant["depth"] < before["depth"], "grant_depth", "")
+        check(grant.get("parent") == digest(jcs(before)), "grant_root_unapproved")
+        check(grant["issuer"] == before["holder"], "grant_wrong_holder")
+        check(before["depth"] > 0, "grant_not_delegable")
+        check(grant["depth"] < before["depth"], "grant_depth")
         narrow = (
             all(any(implies(parent, child, self.files) for child in grant["terms"]) for parent in before["terms"])
             and set(grant["intents"]) <= set(before["intents"])
@@ -360,20 +300,18 @@ class Verifier:
             and grant["not_after"] <= before["not_after"]
             and ("max_uses" not in before or grant.get("max_uses", before["max_uses"] + 1) <= before["max_uses"])
         )
-        check(narrow, "grant_widens", "")
+        check(narrow, "grant_widens")
 
     def lets(self, grant: dict[str, Any], intent: dict[str, Any], units: dict[str, str]) -> bool:
         """8.7, step 4."""
-        if intent["type"] not in grant["intents"] or self.message["to"] not in grant["audience"]:
-            return False
+        if intent["type"] not in grant["intents"] or self.message["to"] not in grant["audience"]: return False
         args = intent["args"]
         try:
             return all(
                 term["field"] in args and meets(term, args[term["field"]], units.get(term["field"]), self.files)
                 for term in grant["terms"]
             )
-        except Ambiguous:
-            return False
+        except Ambiguous: return False
 
     # Steps 15 and 16
 
@@ -384,63 +322,51 @@ class Verifier:
         every = self.cited(list(self.records))
         return World(self.trust, self.files, Sender(sender["run_id"], sender["agent"]), every, tools, runners, self.checkpoint.size)
 
-    PREDICATES = ("tool_called", "result_value", "http_fetched", "command_ran", "tests_passed", "file_written", "net_reached")
-    PREDICATES += ("decided", "approved_by")
+    PREDICATES = "tool_called result_value http_fetched command_ran tests_passed file_written net_reached decided approved_by".split()
 
     def claims(self) -> Outcome:
-        claims, world = self.message["claims"], self.world()
-        found: list[tuple[str | None, bool]] = [(None, False)] * len(claims)
-        upheld = set[str]()
-        for at, claim in enumerate(claims):
+        claims, world, upheld = self.message["claims"], self.world(), set[str]()
+        found: list[Judged] = [("unknown_predicate", False)] * len(claims)
+        for number, claim in enumerate(claims):
             if claim["pred"] in self.PREDICATES:
                 judge = Judge(world, self.cited(claim["evidence"]))
-                found[at] = judge.judge(lambda: getattr(judge, claim["pred"])(claim["args"]))
-            elif claim["pred"] != "still_holds":
-                found[at] = ("unknown_predicate", False)
-        for at, claim in enumerate(claims):
+                found[number] = judge.judge(partial(getattr(judge, claim["pred"]), claim["args"]))
+        for number, claim in enumerate(claims):
             if claim["pred"] == "still_holds":
-                found[at] = self.still(claim, claims, found, world)
-                if found[at][0] is None:
-                    upheld.add(claim["args"]["claim"])
-        for at, claim in enumerate(claims):
-            if found[at][0] is None and claim["pred"] in self.trust.get("still", []):
-                if claim["pred"] == "still_holds" or claim["id"] not in upheld:
-                    found[at] = ("gap_in_run", False)
+                found[number] = self.still(claim, claims, found, world)
+                if found[number][0] is None: upheld.add(claim["args"]["claim"])
+        for number, claim in enumerate(claims):
+            held = claim["pred"] != "still_holds" and claim["id"] in upheld
+            if found[number][0] is None and claim["pred"] in self.trust.get("still", []) and not held:
+                found[number] = ("gap_in_run", False)
         return self.overall(claims, found)
 
-    def still(
-        self, claim: dict[str, Any], claims: list[Any], found: list[tuple[str | None, bool]], world: World
-    ) -> tuple[str | None, bool]:
+    def still(self, claim: dict[str, Any], claims: list[Any], found: list[Judged], world: World) -> Judged:
         wanted = claim["args"]["claim"]
-        targets = (at for at, other in enumerate(claims) if other["id"] == wanted and other["pred"] != "still_holds")
-        target = next(targets, None)
-        if target is None:
-            return "no_evidence", False
+        target = next((n for n, other in enumerate(claims) if other["id"] == wanted and other["pred"] != "still_holds"), None)
+        if target is None: return "no_evidence", False
         if (code := found[target][0]) is not None:
             return code if code in UNPROVEN and not found[target][1] else "no_evidence", False
         judge, cited = Judge(world, self.cited(claim["evidence"])), claims[target]["evidence"]
         both = self.cited(claim["evidence"] + cited)
         return judge.judge(lambda: judge.still_holds(claim["args"], self.cited(cited), both))
 
-    def overall(self, claims: list[Any], found: list[tuple[str | None, bool]]) -> Outcome:
+    def overall(self, claims: list[Any], found: list[Judged]) -> Outcome:
         """Section 10."""
         each = [(claim["id"], code) for claim, (code, _) in zip(claims, found)]
         for verdict, failed in (("reject", True), ("accept_unproven", False)):
-            for at, (code, did) in enumerate(found):
-                if code is not None and did == failed:
-                    return Outcome(verdict, code, f"/claims/{at}", each)
+            for number, (code, did) in enumerate(found):
+                if code is not None and did == failed: return Outcome(verdict, code, f"/claims/{number}", each)
         if (intent := self.message.get("intent")) is not None:
             proven = {claim["pred"] for claim in claims}
             if not set(self.trust.intents[intent["type"]][0].get("claims", [])) <= proven:
                 return Outcome("accept_unproven", "no_evidence", "/claims", each)
         return Outcome("accept", None, "", each)
 
-    def commit(self) -> dict[str, Any] | None:
-        if self.state is None:
-            return None
-        self.state.take(self.message, self.chain, self.checkpoint.size, "sha256:" + self.checkpoint.root.hex())
-        return self.state.document()
-
+def read_state(path: Path) -> Any:
+    try:
+        return parse(path.read_bytes())
+    except (OSError, BadJson): return None
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -448,39 +374,22 @@ def main() -> int:
     parser.add_argument("--trust", type=Path, required=True)
     parser.add_argument("--now", help="the instant; the clock's by default")
     parser.add_argument("--receiver", help="who the message is judged as")
-    parser.add_argument("--state", type=Path, help="the replay state, written anew where the message is accepted")
-    parser.add_argument(
-        "--event-schema", default=os.environ.get("PCM_EVENT_SCHEMA"), help="tracekit.event.v2.json, below the repository"
-    )
+    parser.add_argument("--state", type=Path, help="the replay state, which is read and not written")
+    parser.add_argument("--event-schema", default=os.environ.get("PCM_EVENT_SCHEMA"), help="the schema of an event (1.3)")
     given = parser.parse_args()
     now = given.now or datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     try:
         files = Files(given.event_schema)
         document = given.trust.read_bytes()
-        if len(document) > 2**20:
-            raise Unusable("the trust document is too large")
+        if len(document) > 2**20: raise Unusable("the trust document is too large")
         trust = Trust.read(parse(document), files)
-        state: Any = MISSING
-        if given.state is not None:
-            try:
-                state = parse(given.state.read_bytes())
-            except (OSError, BadJson):
-                state = None
-        verifier = Verifier(trust, files, now, given.receiver, state)
-        outcome = verifier.judge(given.message.read_bytes())
+        state = MISSING if given.state is None else read_state(given.state)
+        outcome = Verifier(trust, files, now, given.receiver, state).judge(given.message.read_bytes())
     except (OSError, BadJson, Unusable) as error:
         print(f"unusable: {error}", file=sys.stderr)
         return 2
-    if outcome.verdict == "accept" and given.state is not None and (after := verifier.commit()) is not None:
-        beside = given.state.with_name(given.state.name + ".new")
-        with open(beside, "wb") as file:
-            file.write(jcs(after))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, given.state)
     print(" ".join(outcome.words()) + (f" at {outcome.place}" if outcome.place else ""))
     return {"accept": 0, "accept_unproven": 3, "reject": 1}[outcome.verdict]
-
 
 if __name__ == "__main__":
     sys.exit(main())
