@@ -7,7 +7,7 @@ import { base64 } from './note.js';
 import { Found, cited, findApproval, isDoubt, judge } from './pcm-claims.js';
 import { MESSAGE, TOOLS, TRUST } from './pcm-data.js';
 import { Keys, checkRecord, leafOf, readRecord } from './pcm-record.js';
-import { conforms, isReadable } from './pcm-schema.js';
+import { conforms, isReadable, misfit } from './pcm-schema.js';
 import { Ambiguous, Shape, implied, meets, readTerm } from './pcm-strict.js';
 import { natural, openCheckpoint, readTrust } from './pcm-trust.js';
 import { Refusal } from './refusal.js';
@@ -140,12 +140,18 @@ function read(bytes) {
   const grants = message.get('grants');
   const terms = Array.isArray(grants) ? grants.map((link) => many(inside(inside(link, 'grant'), 'terms'))) : [];
   const text = message.get('text');
-  const over =
-    many(inside(evidence, 'records')) > MOST.records || many(inside(evidence, 'openings')) > MOST.openings ||
-    many(message.get('claims')) > MOST.claims || many(grants) > MOST.grants || terms.some((count) => count > MOST.terms) ||
-    (typeof text === 'string' && new TextEncoder().encode(text).length > 16 << 10);
-  if (over) throw no('too_large');
-  if (!conforms(MESSAGE, message)) throw no('bad_schema');
+  /** @type {[string, boolean][]} */
+  const limits = [
+    ['/evidence/records', many(inside(evidence, 'records')) > MOST.records],
+    ['/evidence/openings', many(inside(evidence, 'openings')) > MOST.openings],
+    ['/claims', many(message.get('claims')) > MOST.claims],
+    ['/grants', many(grants) > MOST.grants || terms.some((count) => count > MOST.terms)],
+    ['/text', typeof text === 'string' && new TextEncoder().encode(text).length > 16 << 10],
+  ];
+  const over = limits.find(([, is]) => is);
+  if (over) throw no('too_large', over[0]);
+  const place = misfit(MESSAGE, message);
+  if (place !== undefined) throw no('bad_schema', place);
   consistent(message);
   return message;
 }
@@ -153,30 +159,34 @@ function read(bytes) {
 /** @param {Map<string, any>} message */
 function consistent(message) {
   const evidence = message.get('evidence');
-  const known = (/** @type {string[]} */ rids) => {
-    if (!rids.every((rid) => evidence.get('records').has(rid))) throw no('bad_schema');
+  const known = (/** @type {string[]} */ rids, /** @type {string} */ place) => {
+    if (!rids.every((rid) => evidence.get('records').has(rid))) throw no('bad_schema', place);
   };
-  if (instant(message.get('iat')) === undefined || instant(message.get('exp')) === undefined) throw no('bad_schema');
-  const claims = message.get('claims');
-  if (new Set(claims.map((/** @type {any} */ claim) => claim.get('id'))).size < claims.length) throw no('bad_schema');
-  for (const claim of claims) {
-    known(claim.get('evidence'));
-    if (claim.get('pred') !== 'approved_by') continue;
-    for (const term of claim.get('args').get('terms')) shaped(() => readTerm(term), false);
+  for (const [name, value] of message) {
+    if ((name === 'iat' || name === 'exp') && instant(value) === undefined) throw no('bad_schema', `/${name}`);
   }
-  for (const link of message.get('grants')) known([...(link.get('approval') ?? []), link.get('logged')]);
-  known([...evidence.get('openings').keys()]);
-  for (const opening of evidence.get('openings').values()) {
-    if (toBytes(opening.get('args') ?? opening.get('content') ?? null).length > 64 << 10) throw no('too_large');
+  const ids = new Set();
+  for (const [index, claim] of message.get('claims').entries()) {
+    const place = `/claims/${index}`;
+    if (ids.has(claim.get('id'))) throw no('bad_schema', place);
+    ids.add(claim.get('id'));
+    known(claim.get('evidence'), place);
+    if (claim.get('pred') !== 'approved_by') continue;
+    for (const term of claim.get('args').get('terms')) shaped(() => readTerm(term), false, `${place}/args/terms`);
+  }
+  for (const [index, link] of message.get('grants').entries()) known([...(link.get('approval') ?? []), link.get('logged')], `/grants/${index}`);
+  known([...evidence.get('openings').keys()], '/evidence/openings');
+  for (const [rid, opening] of [...evidence.get('openings')].sort()) {
+    if (toBytes(opening.get('args') ?? opening.get('content') ?? null).length > 64 << 10) throw no('too_large', `/evidence/openings/${rid}`);
   }
 }
 
-/** A term that is none is `bad_schema`, and so, where `strict`, is one without one reading. @template T @param {() => T} step @param {boolean} strict */
-function shaped(step, strict) {
+/** A term that is none is `bad_schema`, and so, where `strict`, is one without one reading. @template T @param {() => T} step @param {boolean} strict @param {string} place */
+function shaped(step, strict, place) {
   try {
     return step();
   } catch (error) {
-    if (error instanceof Shape || (strict && error instanceof Ambiguous)) throw no('bad_schema');
+    if (error instanceof Shape || (strict && error instanceof Ambiguous)) throw no('bad_schema', place);
     if (!(error instanceof Ambiguous)) throw error;
     return undefined;
   }
@@ -390,7 +400,8 @@ function intentOf(message, { intents }) {
   const agreed = intents.get(intent.get('type'));
   if (!agreed) throw no('unknown_intent', '/intent/type');
   if (agreed.digest !== intent.get('schema')) throw no('schema_mismatch', '/intent/schema');
-  if (!conforms(agreed.schema, intent.get('args'))) throw no('intent_invalid', '/intent/args');
+  const place = misfit(agreed.schema, intent.get('args'));
+  if (place !== undefined) throw no('intent_invalid', `/intent/args${place}`);
   return agreed;
 }
 
@@ -403,7 +414,7 @@ async function chain(message, view, keys) {
     const value = link.get('grant');
     const window = [instant(value.get('not_before')), instant(value.get('not_after'))];
     if (window.includes(undefined)) throw no('bad_schema', place);
-    const terms = value.get('terms').map((/** @type {any} */ term) => shaped(() => readTerm(term), true));
+    const terms = value.get('terms').map((/** @type {any} */ term) => shaped(() => readTerm(term), true, place));
     const [from, until] = /** @type {number[]} */ (window);
     if (until <= from) throw no('bad_schema', place);
     const grant = { value, terms, from, until, hash: `sha256:${hex(sha256(write(value)))}` };

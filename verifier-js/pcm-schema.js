@@ -25,7 +25,16 @@ export function isEvent(value) {
  * @param {any} value
  */
 export function conforms(schema, value) {
-  return fits(schema, value, schema.$defs);
+  return misfit(schema, value) === undefined;
+}
+
+/**
+ * The place of the first misfit in reading order, a JSON Pointer; nothing where the value is of the schema.
+ * @param {any} schema
+ * @param {any} value
+ */
+export function misfit(schema, value) {
+  return fault(schema, value, schema.$defs);
 }
 
 /**
@@ -130,49 +139,59 @@ function isPattern(pattern) {
  * @param {any} schema
  * @param {any} value
  * @param {any} defs
- * @returns {boolean}
+ * @returns {string | undefined}
  */
-function fits(schema, value, defs) {
-  if (schema.$ref) return fits(defs[schema.$ref.slice('#/$defs/'.length)], value, defs);
+function fault(schema, value, defs) {
+  if (schema.$ref) return fault(defs[schema.$ref.slice('#/$defs/'.length)], value, defs);
   if (schema.type !== undefined) {
     const types = Array.isArray(schema.type) ? schema.type : [schema.type];
-    if (!types.some((/** @type {string} */ type) => isOf(type, value))) return false;
+    if (!types.some((/** @type {string} */ type) => isOf(type, value))) return '';
   }
-  if ('const' in schema && !same(schema.const, value)) return false;
-  if (schema.enum && !schema.enum.some((/** @type {any} */ one) => same(one, value))) return false;
-  if (typeof value === 'string' && !text(schema, value)) return false;
+  if ('const' in schema && !same(schema.const, value)) return '';
+  if (schema.enum && !schema.enum.some((/** @type {any} */ one) => same(one, value))) return '';
+  if (typeof value === 'string' && !text(schema, value)) return '';
   if (value instanceof Num) {
-    if (schema.minimum !== undefined && value.value < schema.minimum) return false;
-    if (schema.maximum !== undefined && value.value > schema.maximum) return false;
+    if (schema.minimum !== undefined && value.value < schema.minimum) return '';
+    if (schema.maximum !== undefined && value.value > schema.maximum) return '';
   }
   if (Array.isArray(value)) {
-    if (!within(value.length, schema.minItems, schema.maxItems)) return false;
-    if (schema.items && !value.every((item) => fits(schema.items, item, defs))) return false;
+    if (!within(value.length, schema.minItems, schema.maxItems)) return '';
+    for (const [index, item] of schema.items ? value.entries() : []) {
+      const found = fault(schema.items, item, defs);
+      if (found !== undefined) return `/${index}${found}`;
+    }
   }
-  if (value instanceof Map && !object(schema, value, defs)) return false;
-  if (schema.oneOf && schema.oneOf.filter((/** @type {any} */ one) => fits(one, value, defs)).length !== 1) return false;
-  if (schema.allOf && !schema.allOf.every((/** @type {any} */ one) => fits(one, value, defs))) return false;
-  return !schema.if || !fits(schema.if, value, defs) || fits(schema.then, value, defs);
+  if (value instanceof Map) {
+    const found = object(schema, value, defs);
+    if (found !== undefined) return found;
+  }
+  const fits = (/** @type {any} */ one) => fault(one, value, defs) === undefined;
+  if (schema.oneOf && schema.oneOf.filter(fits).length !== 1) return '';
+  for (const one of schema.allOf ?? []) {
+    const found = fault(one, value, defs);
+    if (found !== undefined) return found;
+  }
+  return schema.if && fits(schema.if) ? fault(schema.then, value, defs) : undefined;
 }
 
 /**
  * @param {any} schema
  * @param {Map<string, any>} value
  * @param {any} defs
+ * @returns {string | undefined}
  */
 function object(schema, value, defs) {
-  if (schema.required?.some((/** @type {string} */ name) => !value.has(name))) return false;
+  const inside = (/** @type {string} */ name, /** @type {string | undefined} */ place) =>
+    place === undefined ? undefined : `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}${place}`;
+  const missing = schema.required?.find((/** @type {string} */ name) => !value.has(name));
+  if (missing !== undefined) return inside(missing, '');
   for (const [name, member] of value) {
-    if (schema.properties && Object.hasOwn(schema.properties, name)) {
-      if (!fits(schema.properties[name], member, defs)) return false;
-    } else if (schema.additionalProperties === false) {
-      return false;
-    } else if (typeof schema.additionalProperties === 'object' && !fits(schema.additionalProperties, member, defs)) {
-      return false;
-    }
-    if (schema.propertyNames && !fits(schema.propertyNames, name, defs)) return false;
+    const own = schema.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : schema.additionalProperties;
+    const found = own === false ? '' : typeof own === 'object' ? fault(own, member, defs) : undefined;
+    const named = found === undefined && schema.propertyNames ? fault(schema.propertyNames, name, defs) : found;
+    if (named !== undefined) return inside(name, named);
   }
-  return true;
+  return undefined;
 }
 
 /**

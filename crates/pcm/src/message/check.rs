@@ -99,6 +99,14 @@ fn run(
 ) -> Result<(), Fault> {
     let message = Message::read(bytes)?;
     let wire = &message.wire;
+    judgement.heading = Some(Heading {
+        hash: message.hash(),
+        id: wire.id.clone(),
+        from: wire.from.clone(),
+        to: wire.to.clone(),
+        iat: wire.iat,
+        exp: wire.exp,
+    });
     let checkpoint =
         seen.checkpoint(&wire.from.origin, &wire.evidence.checkpoint, || opened(wire, receiver))?;
     let keys = keys(&message, receiver, &checkpoint, seen)?;

@@ -91,7 +91,11 @@ impl Desk {
         receiver: Option<&str>,
     ) -> Result<Judgement, Error> {
         let mut judgement = self.judge(runtime, bytes, receiver).await?;
-        let Some(receipt) = Receipt::of(&judgement, bytes) else { return Ok(judgement) };
+        if judgement.overall == Overall::Reject {
+            return Ok(judgement);
+        }
+        let lost = || Error::Bug("a message that may be accepted says not whose it is".to_owned());
+        let receipt = Receipt::of(&judgement, bytes).ok_or_else(lost)?;
         keep(runtime, bytes).await?;
         let command = Command::Accept(Box::new(receipt));
         match runtime.execute::<Accepted>(&stream()?, &command, None).await {
@@ -206,8 +210,13 @@ impl App {
 
     /// Where messages are accepted; refused where this server receives none.
     pub fn desk(&self) -> Result<&Desk, Error> {
-        let text = "this server receives no messages".to_owned();
-        self.desk_cell().get().ok_or(Error::Unavailable { code: "messages_off", text })
+        self.desk_cell().get().ok_or_else(|| Error::Refused {
+            code: "messages_off",
+            who: Who::Missing,
+            place: None,
+            text: "this server receives no messages".to_owned(),
+            retryable: false,
+        })
     }
 
     pub fn receives_messages(&self) -> bool {

@@ -4,7 +4,7 @@ use crate::support::{Server, folder};
 use env::{Env, Source, System, Timestamp};
 use keys::{Algorithm, SecretHash, SoftwareSigner};
 use pcm::message::sample::{Custody, Order, Stage};
-use pcm::message::{Receiver, registry_digest};
+use pcm::message::{Receiver, carriage, registry_digest};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::messages::{Begin, Desk, Recipient, Setup};
@@ -33,17 +33,29 @@ impl Sender {
             "receivers": ["shop", "bank"],
             "speakers": [{"origin": sender.origin, "log_id": sender.log_id, "tenant": sender.tenant}],
             "registry": registry_digest().prefixed(),
+            "intents": [{"type": "create_room", "schema": {"type": "object"}}],
         });
         trust.to_string().into_bytes()
     }
 
     fn message(&mut self, to: &str) -> Vec<u8> {
+        self.sent(to, None)
+    }
+
+    /// One that asks for something its receivers agreed to.
+    fn asking(&mut self, to: &str, kind: &str, args: &str) -> Vec<u8> {
+        let schema = canon::Digest::of(br#"{"type":"object"}"#);
+        self.sent(to, Some((kind, schema, args.to_owned())))
+    }
+
+    fn sent(&mut self, to: &str, intent: Option<(&str, canon::Digest, String)>) -> Vec<u8> {
         let now = System.now();
         self.stage.wait(now.since(self.stage.now()));
         let (d, r) =
             self.stage.call(Custody::Executor, "http_get", r#"{"url":"https://a.example/"}"#, "{}").unwrap();
         let args = r#"{"tool":"http_get","args":{}}"#.to_owned();
-        let order = Order { to, claims: vec![("c", "tool_called", args, vec![d, r])], ..Order::default() };
+        let order =
+            Order { to, claims: vec![("c", "tool_called", args, vec![d, r])], intent, ..Order::default() };
         let note = self.stage.note().unwrap();
         self.stage.send(&order, &note).unwrap()
     }
@@ -168,7 +180,7 @@ async fn messages_come_by_http() {
     };
     let shop = || Some(secret("shop"));
     let (status, answer) = post(sender.message("shop"), shop()).await;
-    assert_eq!((status, &answer["code"]), (StatusCode::SERVICE_UNAVAILABLE, &json!("messages_off")));
+    assert_eq!((status, &answer["code"]), (StatusCode::NOT_FOUND, &json!("messages_off")));
     assert!(server.app.receive(sender.setup(&folder.path().join("mark"))));
     for (who, expected) in
         [(None, StatusCode::UNAUTHORIZED), (Some("nobody".to_owned()), StatusCode::UNAUTHORIZED)]
@@ -193,8 +205,54 @@ async fn messages_come_by_http() {
     assert_eq!(answer["code"], "wrong_audience");
     let (_, answer) = post(sender.message("bank"), Some(secret("bank"))).await;
     assert_eq!(answer["overall"], "accept");
+    let message = sender.message("shop");
+    let part: Value =
+        serde_json::from_slice(&canon::to_vec(&carriage::part(&message).unwrap()).unwrap()).unwrap();
+    let asks = |parts: Value| json!({"kind": "message", "extensions": [carriage::EXTENSION], "parts": parts});
+    let other = json!({"kind": "data", "data": {"order": 81}});
+    let (status, answer) = post(asks(json!([other, part])).to_string().into_bytes(), shop()).await;
+    assert_eq!((status, &answer["code"]), (StatusCode::BAD_REQUEST, &json!("intent_invalid")), "{answer}");
+    let (_, answer) = post(asks(json!([part])).to_string().into_bytes(), shop()).await;
+    assert_eq!(answer["overall"], "accept");
+    let (_, answer) = post(message, shop()).await;
+    assert_eq!(answer["code"], "replayed");
     let (_, answer) = post(b"{".to_vec(), shop()).await;
     assert_eq!(answer["code"], "bad_json");
     let (status, _) = post(vec![b' '; 1 << 20], shop()).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+/// A tool call with a message runs once its message is accepted, and not otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_call_carries_a_message() {
+    let (mut sender, folder) = (Sender::new(), folder());
+    let server = Server::on(folder.path(), |_| {}).await;
+    server.app.receive(sender.setup(&folder.path().join("mark")));
+    server.app.desk().unwrap().begin(server.app.runtime(), Begin::First).await.unwrap();
+    let call = async |name: &str, topic: &str, meta: &Value| {
+        let arguments = json!({"topic": topic, "your_principal": "Ana", "counterpart": "Ben"});
+        let params = json!({"name": name, "arguments": arguments, "_meta": meta});
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+        let answer = server.send(Method::POST, "/mcp", None, Some(body)).await.json::<Value>().await.unwrap();
+        assert_eq!(answer["id"], 7);
+        let error = &answer["result"]["structuredContent"]["error"]["code"];
+        (answer["result"]["isError"].as_bool().unwrap(), error.as_str().unwrap_or_default().to_owned())
+    };
+    let refused = |code: &str| (true, code.to_owned());
+    let carried = |message: &[u8]| json!({carriage::META: serde_json::from_slice::<Value>(message).unwrap()});
+    assert_eq!(call("create_room", "Price", &json!({})).await, (false, String::new()));
+    let asks = r#"{"topic":"Price","your_principal":"Ana","counterpart":"Ben"}"#;
+    let message = sender.asking("shop", "create_room", asks);
+    assert_eq!(call("create_room", "Another", &carried(&message)).await, refused("intent_invalid"));
+    assert_eq!(call("create_room", "Price", &carried(&message)).await, (false, String::new()));
+    assert_eq!(call("create_room", "Price", &carried(&message)).await, refused("replayed"));
+    let silent = sender.message("shop");
+    assert_eq!(call("create_room", "Price", &carried(&silent)).await, refused("intent_invalid"));
+    let link =
+        json!({"type": "resource_link", "uri": "https://a.example/", "mimeType": carriage::MEDIA_TYPE});
+    assert_eq!(
+        call("create_room", "Price", &json!({carriage::META: link})).await,
+        refused("message_not_inline")
+    );
+    assert_eq!(call("create_room", "Price", &json!({carriage::META: 1})).await, refused("bad_schema"));
 }
