@@ -339,12 +339,12 @@ class Judge:
         seen = [record.data for record in self.cited if record.type == "effect.observed" and record.data.get("kind") == "net"]
         good = False
         for data in seen:
-            host, connections = text(data, "host"), data.get("connections")
+            host, connections = text(data, "host"), data.get("connections", 0)
             if host is None or read_host(host) is None: raise Stop("ambiguous_host")
             if host != args["host"] or not same(data.get("port", MISSING), args["port"]): fail("args_differ")
             first, last = text(data, "first_ts"), text(data, "last_ts")
             within = first is not None and last is not None and args["window"]["from"] <= first and last <= args["window"]["to"]
-            good |= within and data.get("attribution") == "token" and is_number(connections) and connections > 0
+            good |= within and data.get("attribution") == "token" and is_number(connections) and bool(connections > 0)
         self.gaps()
         if not good: raise Stop("coarse_evidence" if seen else "no_evidence")
 

@@ -339,10 +339,10 @@ class Log:
         """What a certificate says, if it holds (3.7)."""
         shown, unknown = declared["cert"], Fault("unknown_key")
         certificate = part(shown, "certificate")
-        cert, note, index = part(certificate, "cert"), text(shown, "checkpoint"), part({"": shown}, "").get("index")
+        cert, note = part(certificate, "cert"), text(shown, "checkpoint")
         signature = base64_of(certificate.get("sig"), 64)
         if signature is None: raise Fault("bad_encoding")
-        if note is None or not is_integer(index): raise unknown
+        if note is None or not is_integer(index := shown.get("index")): raise unknown
         message = jcs(cert | {"t": "tracekit.cert.v2"})
         issuance = next((log for issuer, log in self.trust.issuers if signed(issuer.key, signature, message)), None)
         if issuance is None: raise unknown
@@ -351,19 +351,15 @@ class Log:
             proof_holds(sha256(jcs(certificate)), index, checkpoint.size, checkpoint.root, shown.get("inclusion"))
         except Fault: raise unknown from None
         if len(checkpoint.times) < max(1, self.trust.required): raise unknown
-        if any(
-            cert.get(name) != value
-            for name, value in (("kid", declared["kid"]), ("spki", declared["spki"]), ("log_id", self.log_id))
-        ):
-            raise unknown
+        own = {"kid": declared["kid"], "spki": declared["spki"], "log_id": self.log_id}
+        if any(cert.get(name) != value for name, value in own.items()): raise unknown
         return cert
 
 def covers(cert: dict[str, Any], record: Record) -> bool:
-    ts, first, last = instant(record.event["ts"]), cert.get("not_before"), cert.get("not_after")
+    ts, first, last = instant(record.event["ts"]), cert.get("not_before", ""), cert.get("not_after", "")
     if ts is None or not is_integer(first) or not is_integer(last): return False
-    tenants = cert.get("tenants")
-    its = isinstance(tenants, list) and record.event["tenant"] in tenants
-    return first * 1_000_000 <= ts <= last * 1_000_000 and (its or record.own)
+    its = isinstance(cert.get("tenants"), list) and record.event["tenant"] in cert["tenants"]
+    return bool(first * 1_000_000 <= ts <= last * 1_000_000) and (its or record.own)
 
 # 3.8 Commitments, 3.9 openings.
 

@@ -64,7 +64,8 @@ class Verifier:
 
     def judge(self, data: bytes) -> Outcome:
         try:
-            for step in (lambda: self.read(data), self.log, self.origin, self.replay, self.evidence, self.intent, self.grants):
+            self.read(data)
+            for step in (self.log, self.origin, self.replay, self.evidence, self.intent, self.grants):
                 step()
         except Fault as fault: return Outcome("reject", fault.code, fault.place or "")
         return self.claims()
