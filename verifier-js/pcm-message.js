@@ -7,7 +7,7 @@ import { base64 } from './note.js';
 import { Found, cited, findApproval, isDoubt, judge } from './pcm-claims.js';
 import { MESSAGE, TOOLS, TRUST } from './pcm-data.js';
 import { Keys, checkRecord, leafOf, readRecord } from './pcm-record.js';
-import { conforms, misfit } from './pcm-schema.js';
+import { conforms, isReadable, misfit } from './pcm-schema.js';
 import { Ambiguous, Shape, implied, meets, readTerm } from './pcm-strict.js';
 import { natural, openCheckpoint, readTrust } from './pcm-trust.js';
 import { Refusal } from './refusal.js';
@@ -41,8 +41,8 @@ export function readReceiver(file) {
   /** @type {Map<string, any>} */
   const intents = new Map();
   for (const intent of file.get('intents') ?? []) {
-    if (intents.has(intent.get('type'))) throw no('bad_trust');
     const text = write(intent.get('schema'));
+    if (intents.has(intent.get('type')) || !isReadable(parse(text))) throw no('bad_trust');
     intents.set(intent.get('type'), { intent, schema: JSON.parse(text), digest: `sha256:${hex(sha256(text))}` });
   }
   return { evidence: readTrust(file.get('evidence')), file, intents };

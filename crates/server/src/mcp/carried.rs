@@ -15,7 +15,8 @@ use serde_json::json;
 /// Accepts the message that a call carries. Gives the answer to a call that is not to run: its message is refused, asks for something
 /// else than the call does, or is not in it. A call that carries none runs.
 pub(crate) async fn refusal(app: &App, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
-    if !body.windows(MARK.len()).any(|part| part == MARK) {
+    let has = |mark: &[u8]| body.windows(mark.len()).any(|part| part == mark);
+    if !has(MARK) && !has(ESCAPE) {
         return None;
     }
     let call = canon::parse(body).ok()?;
@@ -33,8 +34,9 @@ pub(crate) async fn refusal(app: &App, headers: &HeaderMap, body: &[u8]) -> Opti
     Some(json_response(json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()))
 }
 
-/// The beginning of the member's name: nothing else is read twice.
+/// The beginning of the member's name, and of an escape it may be hidden behind: nothing else is read twice.
 const MARK: &[u8] = b"countersign.pcm";
+const ESCAPE: &[u8] = br"\u";
 
 async fn accept(app: &App, params: &Value<'_>) -> Result<(), Error> {
     let bytes = match carriage::of_mcp(params).map_err(refused)? {

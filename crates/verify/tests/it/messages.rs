@@ -8,7 +8,7 @@ use keys::Signer;
 use serde_json::{Value, json};
 use verify::{Kind, Trust, Verdict, verify};
 
-const GROUPS: [&str; 6] = ["envelope", "evidence", "claims", "approvals", "grants", "still"];
+const GROUPS: [&str; 7] = ["envelope", "evidence", "claims", "approvals", "grants", "still", "attacks"];
 
 fn cases() -> Vec<Value> {
     let read = |group: &str| {

@@ -2,6 +2,7 @@
 
 mod accepted;
 mod approvals;
+mod attacks;
 mod carriage;
 mod claims;
 mod envelope;
@@ -9,9 +10,11 @@ mod evidence;
 mod grants;
 mod properties;
 mod readings;
+mod schemas;
 mod sending;
 mod size;
 mod still;
+mod text;
 mod values;
 
 use env::{Env, Timestamp};
@@ -144,6 +147,7 @@ fn made() -> Vec<Case> {
         approvals::book(),
         grants::book(),
         still::book(),
+        attacks::book(),
     ];
     books.into_iter().flat_map(|book| book.cases).collect()
 }
