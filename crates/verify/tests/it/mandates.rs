@@ -192,28 +192,19 @@ fn another_number_is_signed_for() {
     let entries = log["entries"].as_array().unwrap();
     let signed = |entry: &Value| entry["type"] == "ActionDenied" && entry["payload"]["evidence"].is_object();
     let at = entries.iter().position(signed).unwrap();
-    let edits: [(&str, fn(&mut Value), Option<&str>); 6] = [
-        ("as it is", |_| {}, None),
+    let edits: [Forgery; 5] = [
         // Older logs have none: it is the next release that commits to another log.
-        ("left out", |p| drop(p.as_object_mut().unwrap().remove("evidence")), Some("bad_log_head")),
-        (
-            "unsigned",
-            |p| drop(p["evidence"].as_object_mut().unwrap().remove("statements")),
-            Some("bad_statement"),
-        ),
-        (
-            "forged",
-            |p| p["evidence"]["statements"][0]["signature"] = json!("11".repeat(64)),
-            Some("bad_statement"),
-        ),
+        ("left out", |p| drop(p.as_object_mut().unwrap().remove("evidence")), "bad_log_head"),
+        ("unsigned", |p| drop(p["evidence"].as_object_mut().unwrap().remove("statements")), "bad_statement"),
+        ("forged", |p| p["evidence"]["statements"][0]["signature"] = json!("11".repeat(64)), "bad_statement"),
         (
             "of another number",
             |p| {
                 p["evidence"]["statements"][0]["statement"]["invoice_number"] = json!("INV-2");
             },
-            Some("bad_statement"),
+            "bad_statement",
         ),
-        ("null", |p| p["evidence"] = json!(null), Some("bad_event")),
+        ("null", |p| p["evidence"] = json!(null), "bad_event"),
     ];
     let mut cases = Vec::new();
     for (name, edit, expected) in edits {
@@ -222,10 +213,7 @@ fn another_number_is_signed_for() {
         reseal(&mut file);
         let file = file.to_string().into_bytes();
         let found = verdict(&file, None);
-        match expected {
-            Some(code) => assert_eq!(found.split(" at ").next(), Some(code), "{name}"),
-            None => assert!(!found.contains("bad_"), "{name}: {found}"),
-        }
+        assert_eq!(found.split(" at ").next(), Some(expected), "{name}");
         cases.push(Case { name: name.to_owned(), file, trust: None });
     }
     agree(&cases);
