@@ -4,19 +4,22 @@
 use crate::de::{RAW, TOKEN};
 use crate::error::Fault;
 use crate::lex::{Lexer, Start};
-use crate::read;
+use crate::order::utf16;
+use crate::{pass, read};
 use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 
-pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Option<T> {
+/// What was read, and whether its text is canonical.
+pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Option<(T, bool)> {
     let mut reader =
         Reader { lexer: Lexer::new(bytes).ok()?, started: None, names: Vec::with_capacity(MOST) };
     let value = T::deserialize(&mut reader).ok()?;
     reader.lexer.end().ok()?;
-    Some(value)
+    Some((value, reader.lexer.is_canonical()))
 }
 
 /// Something to ask the tree about.
@@ -57,7 +60,7 @@ struct Reader<'de> {
     names: Vec<Cow<'de, str>>,
 }
 
-/// Objects with more members are the tree's.
+/// Objects with more members, and out of order, are the tree's.
 const MOST: usize = 32;
 
 impl<'de> Reader<'de> {
@@ -68,16 +71,17 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// A member's name, which its object has not had before. `seen` has a bit for each name so far, by which most names
-    /// are known to be new.
-    fn name(&mut self, mark: usize, seen: &mut u64) -> Result<Cow<'de, str>, Missed> {
+    /// A member's name, which its object has not had before. Names that ascend are new.
+    fn name(&mut self, mark: usize, ascending: &mut bool) -> Result<Cow<'de, str>, Missed> {
         let name = self.lexer.key()?;
         let before = self.names.get(mark..).unwrap_or_default();
-        let bit = bit(name.as_bytes());
-        if before.len() >= MOST || (*seen & bit != 0 && before.contains(&name)) {
-            return Err(Missed);
+        *ascending &= before.last().is_none_or(|last| utf16(last, &name) == Ordering::Less);
+        if !*ascending {
+            self.lexer.note(false);
+            if before.len() >= MOST || before.contains(&name) {
+                return Err(Missed);
+            }
         }
-        *seen |= bit;
         self.names.push(name.clone());
         Ok(name)
     }
@@ -92,7 +96,7 @@ impl<'de> Reader<'de> {
     fn members<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
         let mark = self.names.len();
         let more = self.lexer.any(b'}');
-        let mut members = Members { reader: self, mark, seen: 0, more, due: false };
+        let mut members = Members { reader: self, mark, ascending: true, more, due: false };
         let read = visitor.visit_map(&mut members)?;
         if members.more || members.due {
             return Err(Missed);
@@ -100,12 +104,6 @@ impl<'de> Reader<'de> {
         self.names.truncate(mark);
         Ok(read)
     }
-}
-
-fn bit(name: &[u8]) -> u64 {
-    let ends =
-        name.first().zip(name.last()).map_or(0, |(first, last)| 5 * u64::from(*first) + 3 * u64::from(*last));
-    1 << ((ends + 7 * u64::try_from(name.len()).unwrap_or(0)) & 63)
 }
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
@@ -154,13 +152,16 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Missed> {
         if name == RAW && self.started.is_none() {
-            let start = self.lexer.value_at();
-            let canonical = crate::write::value(&mut self.lexer)?;
-            // What is its own canonical form has just been read; another may be one that cannot be.
-            if canonical != self.lexer.since(start).as_bytes() {
-                read::parse(&canonical).map_err(|_| Missed)?;
-            }
             // JSON has no bytes, so the visitor of canonical text takes bytes for it.
+            if let Some(text) = pass::next(&mut self.lexer) {
+                return visitor.visit_byte_buf(text.as_bytes().to_vec());
+            }
+            self.lexer.note(false);
+            let canonical = crate::write::value(&mut self.lexer)?;
+            // It may be one that cannot be read.
+            if !pass::whole(&canonical) {
+                return Err(Missed);
+            }
             return visitor.visit_byte_buf(canonical);
         }
         if name == TOKEN {
@@ -197,7 +198,10 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         if self.started.is_some() {
             return Err(Missed);
         }
-        read::value(&mut self.lexer)?;
+        if pass::next(&mut self.lexer).is_none() {
+            self.lexer.note(false);
+            read::value(&mut self.lexer)?;
+        }
         visitor.visit_unit()
     }
 
@@ -243,7 +247,7 @@ impl<'de> de::SeqAccess<'de> for &mut Elements<'_, 'de> {
 struct Members<'r, 'de> {
     reader: &'r mut Reader<'de>,
     mark: usize,
-    seen: u64,
+    ascending: bool,
     more: bool,
     /// A name has been read, and not its value.
     due: bool,
@@ -256,7 +260,7 @@ impl<'de> de::MapAccess<'de> for &mut Members<'_, 'de> {
         if !self.more || self.due {
             return if self.due { Err(Missed) } else { Ok(None) };
         }
-        let name = self.reader.name(self.mark, &mut self.seen)?;
+        let name = self.reader.name(self.mark, &mut self.ascending)?;
         self.due = true;
         seed.deserialize(Key(name)).map(Some)
     }
@@ -352,7 +356,7 @@ impl<'de> de::VariantAccess<'de> for Content<'_, 'de> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Value, from_value, parse};
+    use crate::{Value, canonicalize, from_value, parse};
     use std::collections::BTreeMap;
 
     #[derive(Debug, PartialEq, serde::Deserialize)]
@@ -385,8 +389,9 @@ mod tests {
         fn one<T: for<'de> Deserialize<'de> + PartialEq + fmt::Debug>(text: &str) -> usize {
             let tree = parse(text.as_bytes()).and_then(from_value::<T>);
             let straight = read::<T>(text.as_bytes());
-            if let Some(straight) = &straight {
+            if let Some((straight, canonical)) = &straight {
                 assert_eq!(tree.as_ref().ok(), Some(straight), "{text}");
+                assert_eq!(canonicalize(text.as_bytes()).unwrap() == text.as_bytes(), *canonical, "{text}");
             }
             usize::from(straight.is_some())
         }
