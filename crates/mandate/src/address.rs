@@ -2,6 +2,7 @@
 
 use crate::text::{KeyHash, TextError, spelled};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,7 +10,7 @@ use std::str::FromStr;
 /// and so is upper case, bech32m, and a prefix that is not the network's.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    text: Box<str>,
+    text: SmolStr,
     network: Network,
     payment: Credential,
     stake: Option<Credential>,
