@@ -64,7 +64,14 @@ impl<'a> Lexer<'a> {
         self.canonical = canonical;
     }
 
+    /// Whether a string is next, with no blank before it.
+    #[inline]
+    pub(crate) fn is_string(&self) -> bool {
+        self.peek() == Some(b'"')
+    }
+
     /// The text from `start` to here.
+    #[inline]
     pub(crate) fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.at).unwrap_or_default()
     }
@@ -114,9 +121,28 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Consumes a member's name and the colon after it if they are `name`, without an escape or a blank. `name` needs no
+    /// escape.
+    #[inline]
+    pub(crate) fn is_key(&mut self, name: &str) -> bool {
+        let after = self.rest().strip_prefix(b"\"").and_then(|rest| rest.strip_prefix(name.as_bytes()));
+        let is = after.is_some_and(|after| after.starts_with(b"\":"));
+        if is {
+            self.at += name.len() + 3;
+        }
+        is
+    }
+
     /// A member's name and the colon after it.
     #[inline]
     pub(crate) fn key(&mut self) -> Result<Cow<'a, str>, Fault> {
+        if let Some(text) = self.text.get(self.at..).and_then(|rest| rest.strip_prefix('"'))
+            && let Some((name, after)) = text.split_at_checked(plain_run(text.as_bytes()))
+            && after.as_bytes().starts_with(b"\":")
+        {
+            self.at += name.len() + 3;
+            return Ok(Cow::Borrowed(name));
+        }
         if self.skip_blanks() != Some(b'"') {
             return Err(self.syntax("a name in quotes was expected"));
         }
@@ -133,13 +159,16 @@ impl<'a> Lexer<'a> {
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.at += 1;
         let start = self.at;
-        self.at += plain_run(self.rest());
-        if self.peek() == Some(b'"') {
-            let plain = self.since(start);
-            self.at += 1;
-            return Ok(Cow::Borrowed(plain));
+        let rest = self.text.get(start..).unwrap_or_default();
+        let run = plain_run(rest.as_bytes());
+        self.at += run;
+        match rest.split_at_checked(run) {
+            Some((plain, after)) if after.as_bytes().first() == Some(&b'"') => {
+                self.at += 1;
+                Ok(Cow::Borrowed(plain))
+            }
+            _ => self.escaped(start).map(Cow::Owned),
         }
-        self.escaped(start).map(Cow::Owned)
     }
 
     /// The same, checked and not decoded.
@@ -383,7 +412,7 @@ fn integral(token: &str, digits: usize) -> Result<Numeral<'_>, Fault> {
 
 /// How many bytes come before the first quote, backslash or control character. Eight at a time: in each byte of
 /// `hit` the top bit says whether that byte of the word is one of the three; bits above the first may be wrong, so
-/// only the first is used.
+/// only the first is used. Control characters and the quote are those that are at most 0x20 with bit 1 turned.
 #[inline]
 pub(crate) fn plain_run(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -391,11 +420,9 @@ pub(crate) fn plain_run(bytes: &[u8]) -> usize {
     let mut run = 0;
     for word in words {
         let word = u64::from_le_bytes(*word);
-        let quote = word ^ (ONES * 0x22);
+        let turned = word ^ (ONES * 0x02);
         let slash = word ^ (ONES * 0x5c);
-        let hit = (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
+        let hit = (turned.wrapping_sub(ONES * 0x21) & !turned) | (slash.wrapping_sub(ONES) & !slash);
         let hit = hit & (ONES * 0x80);
         if hit != 0 {
             return run + usize::try_from(hit.trailing_zeros() / 8).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::error::Fault;
 use crate::lex::{Lexer, Start};
 use crate::order::utf16;
 use crate::{pass, read};
-use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
+use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::borrow::Cow;
@@ -15,11 +15,14 @@ use std::fmt;
 
 /// What was read, and whether its text is canonical.
 pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Option<(T, bool)> {
-    let mut reader =
-        Reader { lexer: Lexer::new(bytes).ok()?, started: None, names: Vec::with_capacity(MOST) };
-    let value = T::deserialize(&mut reader).ok()?;
-    reader.lexer.end().ok()?;
-    Some((value, reader.lexer.is_canonical()))
+    let lexer = Lexer::new(bytes).ok()?;
+    let mut reader = Reader { lexer, started: None, names: Vec::new(), in_order: true, guessed: false };
+    let mut again = Reader { lexer: reader.lexer.clone(), names: Vec::new(), in_order: false, ..reader };
+    match reader.whole() {
+        Ok(read) => Some(read),
+        Err(Missed) if reader.guessed => again.whole().ok(),
+        Err(Missed) => None,
+    }
 }
 
 /// Something to ask the tree about.
@@ -57,13 +60,25 @@ struct Reader<'de> {
     /// A value that has been begun and not read.
     started: Option<Start>,
     /// The names of all objects that are open, innermost last.
-    names: Vec<Cow<'de, str>>,
+    names: Vec<&'de str>,
+    /// Members of a type are expected where the type has them.
+    in_order: bool,
+    /// Some were.
+    guessed: bool,
 }
 
 /// Objects with more members, and out of order, are the tree's.
 const MOST: usize = 32;
 
 impl<'de> Reader<'de> {
+    #[inline]
+    fn whole<T: Deserialize<'de>>(&mut self) -> Result<(T, bool), Missed> {
+        let read = T::deserialize(&mut *self)?;
+        self.lexer.end()?;
+        Ok((read, self.lexer.is_canonical()))
+    }
+
+    #[inline]
     fn start(&mut self) -> Result<Start, Missed> {
         match self.started.take() {
             Some(start) => Ok(start),
@@ -72,18 +87,25 @@ impl<'de> Reader<'de> {
     }
 
     /// A member's name, which its object has not had before. Names that ascend are new.
-    fn name(&mut self, mark: usize, ascending: &mut bool) -> Result<Cow<'de, str>, Missed> {
-        let name = self.lexer.key()?;
+    fn name(&mut self, mark: usize, ascending: &mut bool) -> Result<&'de str, Missed> {
+        let Cow::Borrowed(name) = self.lexer.key()? else { return Err(Missed) };
         let before = self.names.get(mark..).unwrap_or_default();
-        *ascending &= before.last().is_none_or(|last| utf16(last, &name) == Ordering::Less);
+        *ascending &= before.last().is_none_or(|last| utf16(last, name) == Ordering::Less);
         if !*ascending {
             self.lexer.note(false);
             if before.len() >= MOST || before.contains(&name) {
                 return Err(Missed);
             }
         }
-        self.names.push(name.clone());
+        self.names.push(name);
         Ok(name)
+    }
+
+    fn text<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
+        match self.lexer.string()? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
     }
 
     fn elements<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
@@ -104,6 +126,25 @@ impl<'de> Reader<'de> {
         self.names.truncate(mark);
         Ok(read)
     }
+
+    /// An object whose members come as its type has them: what is absent is passed over, and nothing else is there.
+    fn fields<V: Visitor<'de>>(
+        &mut self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Missed> {
+        self.guessed = true;
+        let more = self.lexer.any(b'}');
+        let mut rest = Fields { reader: self, names: fields.iter(), more };
+        let read = visitor.visit_seq(&mut rest)?;
+        // A type with aliases has more names than members.
+        if rest.more || rest.names.next().is_some() { Err(Missed) } else { Ok(read) }
+    }
+}
+
+/// Whether a type has its members in the order of the canonical form. In text they are then each there once.
+fn ascend(names: &[&str]) -> bool {
+    names.is_sorted_by(|one, two| utf16(one, two) == Ordering::Less)
 }
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
@@ -127,13 +168,22 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                     },
                 }
             }
-            Start::String => match self.lexer.string()? {
-                Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-                Cow::Owned(text) => visitor.visit_string(text),
-            },
+            Start::String => self.text(visitor),
             Start::Array => self.elements(visitor),
             Start::Object => self.members(visitor),
         }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
+        if self.started.is_none() && self.lexer.is_string() {
+            self.text(visitor)
+        } else {
+            self.deserialize_any(visitor)
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
+        self.deserialize_str(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
@@ -186,7 +236,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 Cow::Owned(text) => visitor.visit_enum(text.into_deserializer()),
             },
             Start::Object if self.lexer.any(b'}') => {
-                let variant = self.lexer.key()?;
+                let Cow::Borrowed(variant) = self.lexer.key()? else { return Err(Missed) };
                 let read = visitor.visit_enum(Variant { variant, reader: self })?;
                 if self.lexer.more(b'}')? { Err(Missed) } else { Ok(read) }
             }
@@ -208,10 +258,12 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Missed> {
         match self.start()? {
+            Start::Object if self.in_order && ascend(fields) => self.fields(fields, visitor),
+            Start::Object => self.members(visitor),
             Start::Array => Err(Missed),
             start => {
                 self.started = Some(start);
@@ -221,8 +273,30 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map identifier
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map identifier
+    }
+}
+
+/// The members of a type, each at its place.
+struct Fields<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    names: std::slice::Iter<'static, &'static str>,
+    more: bool,
+}
+
+impl<'de> de::SeqAccess<'de> for &mut Fields<'_, 'de> {
+    type Error = Missed;
+
+    /// `None` where the member is absent: only what need not be there goes on then.
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Missed> {
+        let name = self.names.next().ok_or(Missed)?;
+        if !self.more || !self.reader.lexer.is_key(name) {
+            return Ok(None);
+        }
+        let read = seed.deserialize(&mut *self.reader)?;
+        self.more = self.reader.lexer.more(b'}')?;
+        Ok(Some(read))
     }
 }
 
@@ -274,16 +348,13 @@ impl<'de> de::MapAccess<'de> for &mut Members<'_, 'de> {
 }
 
 /// A member's name: a text and nothing else.
-struct Key<'de>(Cow<'de, str>);
+struct Key<'de>(&'de str);
 
 impl<'de> Deserializer<'de> for Key<'de> {
     type Error = Missed;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
-        match self.0 {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
-        }
+        visitor.visit_borrowed_str(self.0)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -300,10 +371,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Missed> {
-        match self.0 {
-            Cow::Borrowed(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
-            Cow::Owned(text) => visitor.visit_enum(StringDeserializer::new(text)),
-        }
+        visitor.visit_enum(BorrowedStrDeserializer::new(self.0))
     }
 
     forward_to_deserialize_any! {
@@ -314,7 +382,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
 
 /// A variant with its content: an object of one member.
 struct Variant<'r, 'de> {
-    variant: Cow<'de, str>,
+    variant: &'de str,
     reader: &'r mut Reader<'de>,
 }
 
@@ -375,6 +443,16 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Renamed {
+        #[serde(default, alias = "b")]
+        a: Option<u8>,
+        #[serde(default)]
+        c: Option<u8>,
+        #[serde(default, rename = "d")]
+        last: u8,
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
     #[serde(rename_all = "snake_case")]
     enum Kind {
         Unit,
@@ -396,6 +474,7 @@ mod tests {
             usize::from(straight.is_some())
         }
         fn all(text: &str) -> [usize; 5] {
+            one::<Renamed>(text);
             [
                 one::<Strict>(text),
                 one::<Loose>(text),
@@ -409,6 +488,10 @@ mod tests {
             (r#"{"a":1,"b":null}"#, [1, 1, 0, 1, 1]),
             (r#" {"b":"x\u00e9\n", "a" : 4294967295 } "#, [1, 0, 0, 1, 0]),
             (r#"{"a":1,"c":["unit",{"one":7},{"two":[1,2]},{"named":{"x":true}}]}"#, [1, 1, 0, 1, 0]),
+            (r#"{"b":1,"c":2,"d":3}"#, [0, 0, 0, 1, 1]),
+            (r#"{"a":1,"b":"2","c":[]}"#, [1, 1, 0, 1, 0]),
+            (r#"{"a":1,"d":2}"#, [0, 1, 0, 1, 1]),
+            (r#"{"c":[],"a":1}"#, [1, 1, 0, 1, 0]),
             (r#"{"a":-0}"#, [1, 1, 0, 1, 1]),
             (r#"{"a":1.0}"#, [0, 0, 0, 1, 1]),
             (r#"{"a":1,"a":1}"#, [0, 0, 0, 0, 0]),
