@@ -187,7 +187,7 @@ impl Service {
             let entry = found.into_iter().find(|(name, _)| name == GRANT_RECORD).map(|(_, entry)| entry);
             let entry = entry.ok_or_else(|| invalid("no such grant"))?;
             let link = issued(&entry)?;
-            next.clone_from(&link.parent);
+            next = link.parent.clone();
             links.push(link);
         }
         links.reverse();
