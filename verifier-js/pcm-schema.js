@@ -29,6 +29,104 @@ export function conforms(schema, value) {
 }
 
 /**
+ * Whether a schema says nothing but what is checked here, so that no check is lost in silence (pcm-cs 2.5).
+ * @param {import('./canon.js').Value} schema as it was read
+ */
+export function isReadable(schema) {
+  if (!(schema instanceof Map)) return false;
+  const defs = schema.get('$defs') ?? new Map();
+  return defs instanceof Map && [...defs.values(), schema].every((node) => readable(node, defs));
+}
+
+/**
+ * @param {any} node
+ * @param {Map<string, any>} defs
+ * @returns {boolean}
+ */
+function readable(node, defs) {
+  if (!(node instanceof Map)) return false;
+  const every = (/** @type {any} */ list, /** @type {(one: any) => boolean} */ good) => Array.isArray(list) && list.every(good);
+  const inside = (/** @type {any} */ one) => readable(one, defs);
+  for (const [keyword, value] of node) {
+    if (!understood(keyword, value, every, inside, defs)) return false;
+  }
+  if (node.has('if') && !(inside(node.get('if')) && inside(node.get('then')))) return false;
+  return !node.has('$ref') || [...node.keys()].every((keyword) => keyword === '$ref' || keyword === 'description');
+}
+
+const TYPES = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+
+/**
+ * @param {string} keyword
+ * @param {any} value
+ * @param {(list: any, good: (one: any) => boolean) => boolean} every
+ * @param {(one: any) => boolean} inside
+ * @param {Map<string, any>} defs
+ */
+function understood(keyword, value, every, inside, defs) {
+  const whole = (/** @type {any} */ one) => one instanceof Num && one.isInteger;
+  const isText = (/** @type {any} */ one) => typeof one === 'string';
+  const isLiteral = (/** @type {any} */ one) => whole(one) || isText(one) || typeof one === 'boolean';
+  switch (keyword) {
+    case '$schema': case '$id': case '$defs': case 'title': case 'description': case 'if': case 'then':
+      return true;
+    case '$ref':
+      return isText(value) && value.startsWith('#/$defs/') && defs.has(value.slice('#/$defs/'.length));
+    case 'type':
+      return isText(value) ? TYPES.includes(value) : every(value, (one) => TYPES.includes(one));
+    case 'const':
+      return isLiteral(value);
+    case 'enum':
+      return every(value, isLiteral);
+    case 'pattern':
+      return isText(value) && isPattern(value);
+    case 'minLength': case 'maxLength': case 'minItems': case 'maxItems':
+      return whole(value) && value.value >= 0;
+    case 'minimum': case 'maximum':
+      return whole(value);
+    case 'required':
+      return every(value, isText);
+    case 'properties':
+      return value instanceof Map && [...value.values()].every(inside);
+    case 'additionalProperties':
+      return typeof value === 'boolean' || inside(value);
+    case 'items': case 'propertyNames':
+      return inside(value);
+    case 'oneOf': case 'allOf':
+      return every(value, inside);
+    default:
+      return false;
+  }
+}
+
+/**
+ * Items of one character class and a count between `^` and `$`, none of which could take what the next one needs.
+ * @param {string} pattern
+ */
+function isPattern(pattern) {
+  const item = /(?:\\([d.])|\[([^\]\\^]+)\]|([^\x80-\uffff(){}*+?.|^$\][\\]))(?:([+*])|\{(\d+)(?:,(\d+))?\})?/y;
+  if (!pattern.startsWith('^') || !pattern.endsWith('$')) return false;
+  let before = '';
+  for (item.lastIndex = 1; item.lastIndex < pattern.length - 1; ) {
+    const found = item.exec(pattern);
+    if (!found) return false;
+    const [, escape, list, plain, many, least, most] = found;
+    const source = escape ? `\\${escape}` : list === undefined ? `[${plain === '-' ? '\\-' : plain}]` : `[${list}]`;
+    let one;
+    try {
+      one = new RegExp(source);
+    } catch {
+      return false;
+    }
+    let chars = '';
+    for (let code = 0; code < 128; code++) if (one.test(String.fromCharCode(code))) chars += String.fromCharCode(code);
+    if (!chars || [...before].some((char) => chars.includes(char))) return false;
+    before = many !== undefined || (most !== undefined && most !== least) ? chars : '';
+  }
+  return item.lastIndex === pattern.length - 1;
+}
+
+/**
  * @param {any} schema
  * @param {any} value
  * @param {any} defs

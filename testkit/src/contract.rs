@@ -366,6 +366,14 @@ async fn server_log(journal: &Arc<dyn Journal>) {
     assert_eq!(journal.published("log").await.unwrap(), Some(state(4)));
     let other = journal.lease("log", "two", NOW + minute, minute).await.unwrap().unwrap();
     assert!(matches!(journal.publish(&lease, 4, vec![], state(9)).await, Err(StoreError::Fenced(_))));
+    // Another log, named by its lease, has tiles and a checkpoint of its own.
+    let apart = journal.lease("apart", "one", NOW, minute).await.unwrap().unwrap();
+    assert_eq!(journal.published("apart").await.unwrap(), None);
+    assert!(journal.publish(&apart, 0, vec![tile(2)], state(2)).await.unwrap());
+    assert_eq!(journal.tile("apart", 0, 0).await.unwrap().unwrap().len(), 64);
+    assert_eq!(journal.published("apart").await.unwrap(), Some(state(2)));
+    assert_eq!(journal.tile("log", 0, 0).await.unwrap().unwrap().len(), 128);
+    assert_eq!(journal.published("log").await.unwrap(), Some(state(4)));
     // The real tree replaces the made-up one, so that the store is sound afterwards.
     let mut builder = ledger::tiles::Builder::new();
     for leaf in &leaves {

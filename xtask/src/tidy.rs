@@ -47,7 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "console",
-        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "store", "server"],
+        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "pcm", "verify", "store", "server"],
     ),
 ];
 

@@ -12,6 +12,7 @@ mod evidence;
 mod home;
 mod manage;
 mod mandates;
+mod messages;
 mod notifications;
 mod organization;
 mod page;
@@ -62,6 +63,11 @@ pub fn router() -> Router<App> {
         .route("/me", get(organization::me).post(organization::act_on_me))
         .route("/notifications", get(notifications::page).post(notifications::act))
         .route("/push-worker.js", get(assets::worker))
+        .route(
+            "/messages",
+            get(messages::list).post(messages::read).layer(DefaultBodyLimit::max(messages::LONGEST)),
+        )
+        .route("/messages/{n}", get(messages::one))
         .route("/keys", get(organization::keys).post(organization::act_on_keys))
         .route("/stop", get(organization::stop).post(organization::act_on_stops))
         .route("/favicon.ico", get(assets::icon))

@@ -35,9 +35,12 @@ pub enum Command {
     /// Mandates: hash a document, judge an action, propose one as its agent, sign as its approver
     #[command(subcommand)]
     Mandate(crate::commands::mandate::Mandate),
-    /// Messages that carry their proofs: some to try, and what one says
+    /// Messages that carry their proofs: some to try, what one says, accepting one
     #[command(subcommand)]
     Message(crate::commands::message::Message),
+    /// Grants: who may ask what, within which limits
+    #[command(subcommand)]
+    Grant(crate::commands::message::Grant),
     /// Evidence of what agents did: the runs of this server's signer, a sample to try, what records commit to
     #[command(subcommand)]
     Evidence(crate::commands::evidence::Evidence),

@@ -28,6 +28,9 @@ pub struct Config {
     /// Off without it.
     #[serde(default)]
     pub mandates: Option<crate::mandates::Mandates>,
+    /// Off without it.
+    #[serde(default)]
+    pub messages: Option<crate::messages::Messages>,
     /// The signer. Off without it.
     #[serde(default)]
     pub evidence: Option<crate::evidence::Evidence>,
@@ -112,6 +115,7 @@ impl Config {
             notify: Notify::default(),
             server: server::Config { public_url, ..server::Config::default() },
             mandates: None,
+            messages: None,
             evidence: None,
         })
     }

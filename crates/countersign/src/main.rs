@@ -7,6 +7,7 @@ mod demo;
 mod evidence;
 mod house;
 mod mandates;
+mod messages;
 mod notifier;
 
 use clap::Parser;
@@ -43,7 +44,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
         Command::Mandate(command) => return wait(commands::mandate::run(&command)),
         Command::Evidence(command) => return wait(commands::evidence::run(&command)),
-        Command::Message(command) => commands::message::run(&command)?,
+        Command::Message(command) => return wait(commands::message::run(&command)),
+        Command::Grant(command) => commands::message::grant(&command)?,
         Command::Keys(command) => commands::keys::run(&command)?,
         Command::Completions { shell } => commands::shell::completions(shell)?,
         Command::Man { folder } => commands::shell::man(&folder)?,

@@ -8,6 +8,9 @@ use env::Timestamp;
 pub const SIGNER_TENANT: &str = "tracekit";
 pub const SIGNER_RUN: &str = "tracekit/signer";
 
+/// The version of the events that are read here.
+pub(crate) const VERSION: &str = "tracekit.event.v2";
+
 /// A place in a log, counted from 0: a record's `seq`, the index of its leaf, what the validity of a key is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);

@@ -86,7 +86,7 @@ impl Draft<'_> {
     /// The event at its place. Refuses what is not of the schema.
     pub(crate) fn event(&self, place: &Place<'_>) -> Result<Value<'_>, Error> {
         let mut members: Vec<(&str, Value<'_>)> = vec![
-            ("schema_version", text("tracekit.event.v2")),
+            ("schema_version", text(crate::event::VERSION)),
             ("id", text(hex::encode(self.id))),
             ("seq", number(place.seq)?),
             ("prev_hash", text(place.prev.prefixed())),

@@ -6,6 +6,7 @@ use crate::guard::Names;
 use crate::http::meta::Probe;
 use crate::limits::Bucket;
 use crate::mandates::{Mandates, Setup};
+use crate::messages::Desk;
 use crate::once::InFlight;
 use crate::people::Spent;
 use crate::session::Seals;
@@ -54,6 +55,7 @@ struct Inner {
     fetch: fetch::Client,
     notifier: Arc<dyn Tell>,
     mandates: Option<Mandates>,
+    desk: OnceLock<Desk>,
     seals: Seals,
     buckets: Buckets,
     in_flight: InFlight,
@@ -116,6 +118,7 @@ impl App {
             fetch,
             notifier,
             mandates: mandates.map(Mandates::new),
+            desk: OnceLock::new(),
             config,
         })))
     }
@@ -183,6 +186,9 @@ impl App {
     }
     pub(crate) fn kept_mandates(&self) -> Option<&Mandates> {
         self.0.mandates.as_ref()
+    }
+    pub(crate) fn desk_cell(&self) -> &OnceLock<Desk> {
+        &self.0.desk
     }
     pub(crate) fn notifier(&self) -> &dyn Tell {
         self.0.notifier.as_ref()

@@ -18,6 +18,7 @@ pub mod http;
 mod limits;
 pub mod mandates;
 pub mod mcp;
+pub mod messages;
 mod once;
 mod opening;
 mod parking;

@@ -11,6 +11,8 @@ use canon::Digest;
 use env::Source;
 use ledger::note::{Note, Pins};
 use ledger::{Aggregate, Entry, Head, StreamId};
+use pcm::message::Accepted;
+use pcm::message::accepted::{LETTER, open_letter};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -183,6 +185,8 @@ fn rule(stream: &StreamId, entry: &Entry, prev: Head) -> Result<(), &'static str
         }
         Organization::KIND => Organization::open(entry, prev).map(drop).map_err(|fault| fault.code),
         _ if *stream == signer::stream() => signer::follows(entry, prev),
+        Accepted::KIND => Accepted::open(entry, prev).map(drop).map_err(|fault| fault.code),
+        LETTER => open_letter(entry).map_err(|fault| fault.code),
         _ => Ok(()),
     }
 }

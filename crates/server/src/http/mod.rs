@@ -2,6 +2,7 @@
 
 mod events;
 mod log;
+mod messages;
 pub(crate) mod meta;
 mod openapi;
 mod people;
@@ -68,6 +69,7 @@ pub(crate) fn routes(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(writes)
         .merge(crate::mandates::routes())
+        .routes(routes!(messages::accept))
         .routes(routes!(log::checkpoint))
         .routes(routes!(log::tile))
         .routes(routes!(crate::evidence::http::call))

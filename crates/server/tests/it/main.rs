@@ -16,6 +16,7 @@ mod evidence;
 mod isolation;
 mod mandates;
 mod mcp;
+mod messages;
 mod once;
 mod people;
 mod proofs;

@@ -252,3 +252,27 @@ async fn a_lost_answer_to_publish_is_looked_up() {
     faulty.script([Fate::Works]);
     assert_eq!(log.integrate().await.unwrap().unwrap().size, 5);
 }
+
+/// The log over one stream: its leaves are the hashes of the stream's entries, whatever else the store holds.
+#[tokio::test]
+async fn a_stream_has_a_log_of_its_own() {
+    let world = World::new(5);
+    let log = log_on(Arc::new(world.memory.clone()), &world).of_stream(stream("apart"));
+    for name in ["other", "apart", "other", "apart", "apart"] {
+        grow(&world.memory, name, 1).await;
+    }
+    let published = log.covering(3).await.unwrap();
+    let entries = world.memory.read(&stream("apart"), 0, 9).await.unwrap();
+    let mut tree = ledger::merkle::MemoryTree::new();
+    for entry in &entries {
+        tree.push(ledger::merkle::leaf_hash(entry.hash.as_bytes()));
+    }
+    assert_eq!((published.size, published.root), (3, tree.root()));
+    let path = ledger::merkle::inclusion_nodes(1, 3).unwrap();
+    let nodes = log.nodes(3, &path).await.unwrap();
+    assert_eq!(
+        ledger::merkle::prove_inclusion(&nodes, 1, 3).unwrap(),
+        ledger::merkle::prove_inclusion(&tree, 1, 3).unwrap()
+    );
+    assert_eq!(world.memory.published("log").await.unwrap(), None, "the server's log is another");
+}

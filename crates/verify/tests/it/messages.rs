@@ -3,7 +3,7 @@
 use serde_json::Value;
 use verify::{Kind, Trust, Verdict, verify};
 
-const GROUPS: [&str; 6] = ["envelope", "evidence", "claims", "approvals", "grants", "still"];
+const GROUPS: [&str; 7] = ["envelope", "evidence", "claims", "approvals", "grants", "still", "attacks"];
 
 fn cases() -> Vec<Value> {
     let read = |group: &str| {
