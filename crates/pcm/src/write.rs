@@ -66,27 +66,27 @@ pub struct Sealed {
     message: Vec<u8>,
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
     /// Signs the record for its place. Refuses what is not of the schema.
     pub fn sign(&self, place: &Place<'_>, signer: &dyn Signer) -> Result<Written, Error> {
-        self.seal(place, &signer.public().spki_kid())?.1.sign(signer)
+        self.clone().seal(place, &signer.public().spki_kid())?.1.sign(signer)
     }
 
     /// The event at its place, and the record that lacks only the signature of the key named. Refuses what is not of the schema.
-    pub(crate) fn seal(&self, place: &Place<'_>, kid: &Kid) -> Result<(Value<'static>, Sealed), Error> {
+    pub(crate) fn seal(self, place: &Place<'_>, kid: &Kid) -> Result<(Value<'a>, Sealed), Error> {
         let value = self.event(place)?;
         let event = Event::unchecked(&value)?;
         let bytes = canon::to_vec(&value)?;
         let hash = Digest::of(&bytes);
         let message = message(&event, &hash, kid)?;
         let sealed = Sealed { seq: place.seq, hash, event: bytes, kid: *kid, message };
-        Ok((value.into_static(), sealed))
+        Ok((value, sealed))
     }
 
     /// The event at its place. Refuses what is not of the schema.
-    pub(crate) fn event(&self, place: &Place<'_>) -> Result<Value<'_>, Error> {
-        let mut members: Vec<(&str, Value<'_>)> = vec![
-            ("schema_version", text(crate::event::VERSION)),
+    pub(crate) fn event(self, place: &Place<'_>) -> Result<Value<'a>, Error> {
+        let mut members: Vec<(&str, Value<'a>)> = vec![
+            ("schema_version", text("tracekit.event.v2")),
             ("id", text(hex::encode(self.id))),
             ("seq", number(place.seq)?),
             ("prev_hash", text(place.prev.prefixed())),
@@ -96,13 +96,13 @@ impl Draft<'_> {
             ("parent_id", self.parent_id.map_or(Value::Null, text)),
             ("source", text(self.source)),
             ("type", text(self.kind)),
-            ("data", self.data.clone()),
+            ("data", self.data),
             ("log_id", text(place.log_id.to_owned())),
             ("tenant", text(self.tenant)),
             ("run_seq", number(place.run_seq)?),
             ("run_prev_hash", text(place.run_prev.prefixed())),
         ];
-        members.extend(self.more.iter().map(|(name, value)| (*name, value.clone())));
+        members.extend(self.more);
         let value = object(members)?;
         Event::read(&value)?;
         Ok(value)

@@ -1,7 +1,7 @@
 //! The service: what its transports call. Whatever changes something goes to the one writer and is answered once it is durable.
 
 use crate::attest::Attest;
-use crate::writer::{Job, Load, Writer};
+use crate::writer::{Job, Load, Told, Writer};
 use async_trait::async_trait;
 use canon::Value;
 use env::{Duration, Source, Timestamp};
@@ -95,8 +95,15 @@ impl Service {
         let (state, before) = load.first(&source).await?;
         let (queue, jobs) = mpsc::channel(QUEUE);
         let (moves, moved) = watch::channel(0);
-        let writer =
-            Writer::new(load, Arc::clone(&source), Arc::clone(&key), house.clone(), org.clone(), moves);
+        let writer = Writer {
+            load,
+            source: Arc::clone(&source),
+            key: Arc::clone(&key),
+            house: house.clone(),
+            org: org.clone(),
+            moves,
+            queue: queue.downgrade(),
+        };
         let runtime = tokio::runtime::Handle::current();
         std::thread::Builder::new()
             .name("signer".to_owned())
@@ -200,7 +207,7 @@ impl Service {
     pub(crate) async fn plain(&self, who: &Identity, request: Request) -> Result<Answer, Fault> {
         self.paced(who)?;
         let asks = matches!(request, Request::ApprovalRequest(_));
-        let mut command = Command::call(who, request, &self.0.policy)?;
+        let mut command = Command::call(who, request, &self.0.policy, &self.0.house.secrets)?;
         if let Command::Call(called) = &mut command
             && let Some(run) = called.registers()
         {
@@ -258,10 +265,11 @@ impl Service {
         look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, Fault> {
         let (reply, answer) = oneshot::channel();
-        let look = Box::new(move |state: &State| {
-            let _ = reply.send(look(state));
-        });
-        self.0.queue.send(Job::Look(look)).await.map_err(|_| ended())?;
+        let look = move |state: &State| -> Told {
+            let found = look(state);
+            Box::new(move || drop(reply.send(found)))
+        };
+        self.0.queue.send(Job::Look(Box::new(look))).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())
     }
 
@@ -381,5 +389,5 @@ pub(crate) fn unavailable(error: StoreError) -> Fault {
 }
 
 fn ended() -> Fault {
-    Fault::new(FaultCode::Unavailable, "the signer has ended")
+    Fault::new(FaultCode::Unavailable, "the signer does not answer now")
 }

@@ -1,6 +1,6 @@
-//! The one writer: commands queue up, are decided in their order on the state in memory, sealed, signed by two threads, appended
-//! as one batch, and answered once that is durable. Where the log has moved on, or nobody knows what was written, the state is
-//! read anew from the log.
+//! The one writer: commands queue up, are decided in their order on the state in memory and sealed; meanwhile the batch before is
+//! signed by two threads, appended, and answered once that is durable. Where the log has moved on, or nobody knows what was
+//! written, what was decided since is decided again on the state as the log has it.
 
 use crate::service::unavailable;
 use canon::{Digest, Value};
@@ -10,14 +10,22 @@ use ledger::{Effect, Entry, Head, Payload, Pointer, StreamId};
 use pcm::signer::rpc::Answer;
 use pcm::signer::{Command, Fault, FaultCode, House, Keyed, Sealed, State, decide};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use store::{Append, Journal, Outgoing, StoreError, StreamAppend};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) enum Job {
-    Do(Command, oneshot::Sender<Result<Answer, Fault>>),
-    Look(Box<dyn FnOnce(&State) + Send>),
+    Do(Command, Reply),
+    /// Looks at the state; what it gives is run once that state is durable.
+    Look(Look),
+    /// Something was not written, and waits to be decided again.
+    Again,
 }
+
+pub(crate) type Reply = oneshot::Sender<Result<Answer, Fault>>;
+pub(crate) type Look = Box<dyn FnOnce(&State) -> Told + Send>;
+pub(crate) type Told = Box<dyn FnOnce() + Send>;
 
 /// Commands of one batch, at most.
 const BATCH: usize = 512;
@@ -140,122 +148,192 @@ fn broken(why: &str) -> Fault {
 }
 
 pub(crate) struct Writer {
-    load: Load,
-    source: Arc<dyn Source>,
-    key: Arc<dyn Signer>,
-    house: House,
-    org: String,
-    moves: watch::Sender<u64>,
+    pub load: Load,
+    pub source: Arc<dyn Source>,
+    pub key: Arc<dyn Signer>,
+    pub house: House,
+    pub org: String,
+    /// Counts the batches in which an approval changed.
+    pub moves: watch::Sender<u64>,
+    /// Its own queue.
+    pub queue: mpsc::WeakSender<Job>,
 }
 
-type Waiting = (Command, oneshot::Sender<Result<Answer, Fault>>);
+/// A command, who waits for it, and how often it was decided before.
+struct Waiting {
+    command: Command,
+    reply: Reply,
+    tries: usize,
+}
 
-/// What a batch comes to.
-#[derive(Default)]
+/// What was decided together, on one state that follows the batch before.
 struct Batch {
+    /// How many batches had failed when it was decided.
+    failures: u64,
+    head: Head,
     sealed: Vec<Sealed>,
+    commands: Vec<Waiting>,
     answers: Vec<Result<Answer, Fault>>,
+    told: Vec<Told>,
+}
+
+enum Ready {
+    Batch(Batch),
+    /// Everything before is written or given back.
+    Through(std::sync::mpsc::SyncSender<()>),
 }
 
 impl Writer {
-    pub const fn new(
-        load: Load,
-        source: Arc<dyn Source>,
-        key: Arc<dyn Signer>,
-        house: House,
-        org: String,
-        moves: watch::Sender<u64>,
-    ) -> Self {
-        Self { load, source, key, house, org, moves }
+    /// Until nobody can ask any more.
+    pub fn run(&self, state: State, jobs: mpsc::Receiver<Job>, runtime: &Handle) {
+        let failures = AtomicU64::new(0);
+        let (ready, batches) = std::sync::mpsc::sync_channel(1);
+        let (back, given_back) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let failures = &failures;
+            scope.spawn(move || self.write(batches, &back, failures, runtime));
+            self.prepare(state, jobs, ready, &given_back, failures, runtime);
+        });
     }
 
-    /// Until nobody can ask any more.
-    pub fn run(self, state: State, mut jobs: mpsc::Receiver<Job>, runtime: &Handle) {
-        // `None`: nobody knows whether the state in memory is what the log says.
-        let mut state = Some(state);
-        while let Some(first) = jobs.blocking_recv() {
-            let (mut commands, mut looks) = (Vec::new(), Vec::new());
-            let mut next = Some(first);
+    /// Decides what comes, one batch ahead of what is written.
+    fn prepare(
+        &self,
+        state: State,
+        mut jobs: mpsc::Receiver<Job>,
+        ready: std::sync::mpsc::SyncSender<Ready>,
+        given_back: &std::sync::mpsc::Receiver<Vec<Waiting>>,
+        failures: &AtomicU64,
+        runtime: &Handle,
+    ) {
+        // `None`: what is in memory is not what the log says.
+        let (mut state, mut known) = (Some(state), 0);
+        loop {
+            let mut commands = Vec::new();
+            let mut looks = Vec::new();
+            if failures.load(Ordering::Acquire) != known {
+                let (through, done) = std::sync::mpsc::sync_channel(0);
+                if ready.send(Ready::Through(through)).is_err() || done.recv().is_err() {
+                    return;
+                }
+                known = failures.load(Ordering::Acquire);
+                commands.extend(given_back.try_iter().flatten());
+                state = None;
+            }
+            let mut next = match commands.is_empty() {
+                true => match jobs.blocking_recv() {
+                    Some(job) => Some(job),
+                    None => return,
+                },
+                false => jobs.try_recv().ok(),
+            };
             while let Some(job) = next {
                 match job {
-                    Job::Do(command, reply) => commands.push((command, reply)),
+                    Job::Do(command, reply) => commands.push(Waiting { command, reply, tries: 0 }),
                     Job::Look(look) => looks.push(look),
+                    Job::Again => {}
                 }
                 next = if commands.len() < BATCH { jobs.try_recv().ok() } else { None };
             }
-            if !commands.is_empty() {
-                state = self.commit(state.take(), commands, runtime);
+            if commands.is_empty() && looks.is_empty() {
+                continue;
             }
-            if !looks.is_empty() {
-                state = state.or_else(|| runtime.block_on(self.load.again()).ok());
+            let mut current = match state.take().map_or_else(|| runtime.block_on(self.load.again()), Ok) {
+                Ok(current) => current,
                 // Whoever looks and gets no answer hears that the signer does not answer.
-                if let Some(state) = &state {
-                    looks.into_iter().for_each(|look| look(state));
+                Err(fault) => {
+                    tracing::error!(%fault, "the signer cannot read its log");
+                    refuse(commands, &fault);
+                    continue;
                 }
+            };
+            let head = Head { seq: current.size(), hash: current.head() };
+            let (sealed, answers) = self.decide(&mut current, &commands);
+            let told = looks.into_iter().map(|look| look(&current)).collect();
+            let batch = Batch { failures: known, head, sealed, commands, answers, told };
+            if ready.send(Ready::Batch(batch)).is_err() {
+                return;
             }
+            state = Some(current);
         }
     }
 
-    fn commit(&self, mut state: Option<State>, commands: Vec<Waiting>, runtime: &Handle) -> Option<State> {
-        for _ in 0..TRIES {
-            let before = match state.take() {
-                Some(state) => state,
-                None => match runtime.block_on(self.load.again()) {
-                    Ok(state) => state,
-                    Err(fault) => {
-                        tracing::error!(%fault, "the signer cannot read its log");
-                        return refuse(commands, &fault);
-                    }
-                },
-            };
-            let head = Head { seq: before.size(), hash: before.head() };
-            let mut after = before;
-            let batch = self.decide(&mut after, &commands);
-            if batch.sealed.is_empty() {
-                answer(commands, batch.answers);
-                return Some(after);
+    /// Signs and writes batches in their order. What follows one that failed is given back.
+    fn write(
+        &self,
+        batches: std::sync::mpsc::Receiver<Ready>,
+        back: &std::sync::mpsc::Sender<Vec<Waiting>>,
+        failures: &AtomicU64,
+        runtime: &Handle,
+    ) {
+        let give_back = |commands: Vec<Waiting>| {
+            let _ = back.send(commands);
+            if let Some(queue) = self.queue.upgrade() {
+                // A queue that is full wakes by itself.
+                let _ = queue.try_send(Job::Again);
             }
-            let moved =
-                batch.sealed.iter().any(|sealed| sealed.approval.is_some() || sealed.kind == "run.final");
-            let written = match self.append(head, &batch.sealed) {
-                Ok(append) => runtime.block_on(self.settle(append)),
-                Err(fault) => return refuse(commands, &fault),
+        };
+        for ready in batches {
+            let mut batch = match ready {
+                Ready::Through(through) => {
+                    let _ = through.send(());
+                    continue;
+                }
+                Ready::Batch(batch) => batch,
+            };
+            if batch.failures != failures.load(Ordering::Acquire) {
+                give_back(batch.commands);
+                continue;
+            }
+            let written = match batch.sealed.is_empty() {
+                true => Ok(true),
+                false => self
+                    .append(batch.head, &batch.sealed)
+                    .and_then(|append| runtime.block_on(self.settle(append)).map_err(unavailable)),
             };
             match written {
                 Ok(true) => {
-                    answer(commands, batch.answers);
-                    if moved {
+                    answer(batch.commands, batch.answers);
+                    batch.told.into_iter().for_each(|told| told());
+                    let moves = |one: &Sealed| one.approval.is_some() || one.kind == "run.final";
+                    if batch.sealed.iter().any(moves) {
                         self.moves.send_modify(|count| *count += 1);
                     }
-                    return Some(after);
                 }
                 // Another process was faster.
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::error!(%error, "the signer cannot write its log");
-                    return refuse(commands, &unavailable(error));
+                Ok(false) => {
+                    failures.fetch_add(1, Ordering::AcqRel);
+                    batch.commands.iter_mut().for_each(|one| one.tries += 1);
+                    let (again, given_up): (Vec<_>, Vec<_>) =
+                        batch.commands.into_iter().partition(|one| one.tries < TRIES);
+                    let why = "others write this log without a pause";
+                    refuse(given_up, &Fault::new(FaultCode::Unavailable, why));
+                    give_back(again);
+                }
+                Err(fault) => {
+                    tracing::error!(%fault, "the signer cannot write its log");
+                    failures.fetch_add(1, Ordering::AcqRel);
+                    refuse(batch.commands, &fault);
                 }
             }
         }
-        refuse(commands, &Fault::new(FaultCode::Unavailable, "others write this log without a pause"))
     }
 
-    fn decide(&self, state: &mut State, commands: &[Waiting]) -> Batch {
+    fn decide(&self, state: &mut State, commands: &[Waiting]) -> (Vec<Sealed>, Vec<Result<Answer, Fault>>) {
         let kid = self.key.public().spki_kid();
-        let mut batch = Batch::default();
-        for (command, _) in commands {
+        let mut sealed = Vec::new();
+        let answers = commands.iter().map(|one| {
             let mut env = self.source.env();
             let now = env.now();
-            let decided = decide(state, &self.house, command, &mut env).and_then(|decision| {
-                for said in decision.records {
-                    // A record that cannot be sealed was checked by nobody before: the caller's values are in it.
-                    batch.sealed.push(state.seal(said, now, &kid)?);
-                }
-                Ok(decision.answer)
-            });
-            batch.answers.push(decided);
-        }
-        batch
+            let decision = decide(state, &self.house, &one.command, &mut env)?;
+            for said in decision.records {
+                // A record that cannot be sealed was checked by nobody before: the caller's values are in it.
+                sealed.push(state.seal(said, now, &kid)?);
+            }
+            Ok(decision.answer)
+        });
+        let answers = answers.collect();
+        (sealed, answers)
     }
 
     fn append(&self, head: Head, sealed: &[Sealed]) -> Result<Append, Fault> {
@@ -356,16 +434,14 @@ fn set(key: &str, item: String) -> Pointer {
 }
 
 fn answer(commands: Vec<Waiting>, answers: Vec<Result<Answer, Fault>>) {
-    for ((_, reply), answer) in commands.into_iter().zip(answers) {
+    for (one, answer) in commands.into_iter().zip(answers) {
         // Whoever asked may have left.
-        let _ = reply.send(answer);
+        let _ = one.reply.send(answer);
     }
 }
 
-/// Nothing of the batch counts, so what is in memory is not what the log says.
-fn refuse(commands: Vec<Waiting>, fault: &Fault) -> Option<State> {
-    for (_, reply) in commands {
-        let _ = reply.send(Err(fault.clone()));
+fn refuse(commands: Vec<Waiting>, fault: &Fault) {
+    for one in commands {
+        let _ = one.reply.send(Err(fault.clone()));
     }
-    None
 }

@@ -44,7 +44,7 @@ pub(super) fn is_over(approval: &Approval, now: Timestamp) -> bool {
 }
 
 pub(super) fn request(at: &At<'_>, of: &ApprovalRequest, env: &mut Env) -> Result<Decision, Fault> {
-    let (run, acting) = at.open_run(&of.run_id, &of.run_token, of.caller.as_ref())?;
+    let (run, acting) = at.open_run(&of.run_id, of.caller.as_ref())?;
     let open = open_call(run, &of.tool_call_id, of.attempt)?;
     if open.via.as_deref() != acting.via {
         return Err(Fault::new(FaultCode::Forbidden, "only who had the call decided asks for it"));
@@ -130,7 +130,7 @@ pub(super) fn consume(
     arguments: &Arguments,
     env: &mut Env,
 ) -> Result<Decision, Fault> {
-    let (run, acting) = at.run(&of.run_id, &of.run_token, of.caller.as_ref())?;
+    let (run, acting) = at.run(&of.run_id, of.caller.as_ref())?;
     let refused = |code: &str, records: Vec<Said>, reason: &str, id: Option<&str>| Decision {
         records,
         answer: Answer::Consumed(Consumed {
@@ -233,11 +233,7 @@ pub(super) fn consume(
 }
 
 pub(super) fn abandon(at: &At<'_>, of: &ApprovalAbandon, env: &mut Env) -> Result<Decision, Fault> {
-    let (run, _) = at.run(&of.run_id, &of.run_token, None).or_else(|fault| match fault.code {
-        // A gateway gives up in the name of the run's owner, whom the token names.
-        FaultCode::RunTokenInvalid if at.who.gateway => at.held(&of.run_id, &of.run_token),
-        _ => Err(fault),
-    })?;
+    let (run, _) = at.run(&of.run_id, None)?;
     let approval = run.approvals.get(of.approval_id.as_str()).ok_or_else(unknown)?;
     pending(approval, &[ApprovalState::Requested, ApprovalState::Approved])?;
     let mut data = vec![("approval_id", text(approval.id.clone()))];
@@ -436,19 +432,7 @@ fn reads(who: &Identity, approval: &Approval) -> bool {
         && (who.operator || approval.requester == who.name || approval.via.as_ref() == Some(&who.name))
 }
 
-impl<'a> At<'a> {
-    /// A run whose token names its owner, for their gateway.
-    fn held(
-        &self,
-        id: &Id,
-        token: &super::rpc::Text<1024>,
-    ) -> Result<(&'a Run, super::identity::Acting<'a>), Fault> {
-        let over = || Fault::new(FaultCode::RunClosed, "the run is over");
-        let run = self.state.runs.get(id.as_str()).ok_or_else(over)?;
-        self.house.secrets.check(token.as_str(), id.as_str(), &run.owner, &self.who.tenant)?;
-        Ok((run, super::identity::Acting { of: &run.owner, via: Some(&self.who.name) }))
-    }
-
+impl At<'_> {
     /// The arguments of a decided call, as they were kept.
     fn kept(&self, open: &Open, committed: Commitment) -> Result<Value<'static>, Fault> {
         let lost = || Fault::new(FaultCode::Unavailable, "the call's arguments are gone");

@@ -4,7 +4,7 @@
 use super::asking::{self, Answered};
 use super::identity::{Acting, Identity, Secrets};
 use super::policy::{self, Judged, Policy};
-use super::rpc::{Answer, ApprovalConsume, ArgsSource, Decide, Id, Name, Request, Ruling, Text};
+use super::rpc::{Answer, ApprovalConsume, ArgsSource, Decide, Id, Name, Request, Ruling};
 use super::state::{Run, State};
 use super::{Fault, FaultCode, runs};
 use crate::Position;
@@ -131,8 +131,9 @@ pub(super) const FINAL: &str = "run.final";
 pub(super) const WAIT: Duration = Duration::from_secs(600);
 
 impl Command {
-    /// A client's call. Refused: what only asks and changes nothing.
-    pub fn call(who: &Identity, request: Request, policy: &Policy) -> Result<Self, Fault> {
+    /// A client's call. Refused: a token that is not the run's, or not its caller's, and a caller named by whoever is no gateway.
+    pub fn call(who: &Identity, request: Request, policy: &Policy, secrets: &Secrets) -> Result<Self, Fault> {
+        spoken_for(who, &request, secrets)?;
         let digest = Digest::of(&request.frame()?);
         let arguments = match &request {
             Request::Decide(Decide { tool, args, args_source, .. })
@@ -311,32 +312,42 @@ pub(super) struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The run of a call, for whoever shows its token. Refused: a token that is another's, a run that is over.
-    pub fn run(
-        &self,
-        id: &Id,
-        token: &Text<1024>,
-        caller: Option<&'a Name>,
-    ) -> Result<(&'a Run, Acting<'a>), Fault> {
-        let acting = self.who.acting(caller)?;
-        self.house.secrets.check(token.as_str(), id.as_str(), acting.of, &self.who.tenant)?;
+    /// The run of a call whose token was checked. Refused: a run that is over.
+    pub fn run(&self, id: &Id, caller: Option<&'a Name>) -> Result<(&'a Run, Acting<'a>), Fault> {
         let over = || Fault::new(FaultCode::RunClosed, "the run is over");
-        Ok((self.state.runs.get(id.as_str()).ok_or_else(over)?, acting))
+        let run = self.state.runs.get(id.as_str()).ok_or_else(over)?;
+        Ok((run, self.who.acting(caller)?))
     }
 
     /// The same, for what begins something: a run that closes begins nothing.
-    pub fn open_run(
-        &self,
-        id: &Id,
-        token: &Text<1024>,
-        caller: Option<&'a Name>,
-    ) -> Result<(&'a Run, Acting<'a>), Fault> {
-        let (run, acting) = self.run(id, token, caller)?;
+    pub fn open_run(&self, id: &Id, caller: Option<&'a Name>) -> Result<(&'a Run, Acting<'a>), Fault> {
+        let (run, acting) = self.run(id, caller)?;
         if run.is_closing() {
             return Err(Fault::new(FaultCode::RunClosed, "the run closes"));
         }
         Ok((run, acting))
     }
+}
+
+/// Whether the caller speaks for the run it names: by the run's token, which names whose the run is.
+fn spoken_for(who: &Identity, request: &Request, secrets: &Secrets) -> Result<(), Fault> {
+    let (run, token, caller) = match request {
+        Request::Decide(of) => (&of.run_id, &of.run_token, of.caller.as_ref()),
+        Request::Complete(of) => (&of.run_id, &of.run_token, of.caller.as_ref()),
+        Request::Observe(of) => (&of.run_id, &of.run_token, of.caller.as_ref()),
+        Request::ApprovalRequest(of) => (&of.run_id, &of.run_token, of.caller.as_ref()),
+        Request::ApprovalConsume(of) => (&of.run_id, &of.run_token, of.caller.as_ref()),
+        Request::CloseRun(of) => (&of.run_id, &of.run_token, of.caller.as_ref()),
+        // It names no caller: a gateway gives up in the name of whoever the token names.
+        Request::ApprovalAbandon(of) if who.gateway => {
+            let (run, _) = secrets.owner(of.run_token.as_str())?;
+            let other = || Fault::new(FaultCode::RunTokenInvalid, "the token is another run's");
+            return (run == of.run_id.as_str()).then_some(()).ok_or_else(other);
+        }
+        Request::ApprovalAbandon(of) => (&of.run_id, &of.run_token, None),
+        _ => return Ok(()),
+    };
+    secrets.check(token.as_str(), run.as_str(), who.acting(caller)?.of, &who.tenant)
 }
 
 /// A record of a run.

@@ -80,7 +80,7 @@ pub(super) fn decide(
     judged: &Judged,
     env: &mut Env,
 ) -> Result<Decision, Fault> {
-    let (run, acting) = at.open_run(&of.run_id, &of.run_token, of.caller.as_ref())?;
+    let (run, acting) = at.open_run(&of.run_id, of.caller.as_ref())?;
     let mut records = counted(at, run, &of.stream, of.client_seq, env)?;
     let call = (of.tool_call_id.to_string(), of.attempt);
     if run.calls.contains_key(&call) {
@@ -127,7 +127,7 @@ pub(super) fn decide(
 }
 
 pub(super) fn complete(at: &At<'_>, of: &Complete, env: &mut Env) -> Result<Decision, Fault> {
-    let (run, acting) = at.run(&of.run_id, &of.run_token, of.caller.as_ref())?;
+    let (run, acting) = at.run(&of.run_id, of.caller.as_ref())?;
     let mut records = counted(at, run, &of.stream, of.client_seq, env)?;
     let open = match run.calls.get(&(of.tool_call_id.to_string(), of.attempt)) {
         Some(Call::Open(open)) => open,
@@ -178,7 +178,7 @@ pub(super) fn complete(at: &At<'_>, of: &Complete, env: &mut Env) -> Result<Deci
 }
 
 pub(super) fn observe(at: &At<'_>, of: &Observe, env: &mut Env) -> Result<Decision, Fault> {
-    let (run, acting) = at.open_run(&of.run_id, &of.run_token, of.caller.as_ref())?;
+    let (run, acting) = at.open_run(&of.run_id, of.caller.as_ref())?;
     let mut records = counted(at, run, &of.stream, of.client_seq, env)?;
     let salt_id = hex::encode(env.bytes16());
     let salt = at.house.secrets.salt(&format!("input.observed:{salt_id}"));
@@ -238,7 +238,7 @@ pub(super) fn effects(at: &At<'_>, of: &ObserveEffect, env: &mut Env) -> Result<
 }
 
 pub(super) fn close(at: &At<'_>, of: &CloseRun, env: &mut Env) -> Result<Decision, Fault> {
-    let (run, acting) = at.open_run(&of.run_id, &of.run_token, of.caller.as_ref())?;
+    let (run, acting) = at.open_run(&of.run_id, of.caller.as_ref())?;
     let mut records = Vec::new();
     for last in &of.last_client_seq {
         let next = run.streams.get(last.stream.as_str()).copied().unwrap_or_default();

@@ -57,7 +57,7 @@ impl Play {
     }
 
     fn call(&mut self, who: &Identity, request: Request) -> Result<Answer, Fault> {
-        let command = Command::call(who, request, &self.policy)?;
+        let command = Command::call(who, request, &self.policy, &self.house.secrets)?;
         self.perform(&command)
     }
 
@@ -330,7 +330,9 @@ fn perform(play: &mut Play, twin_seq: u64, act: &Act, step: usize) -> Result<&'s
                 let record = canon::parse(line).unwrap();
                 record.pointer("/event/run_id").and_then(Value::as_str) == Some(&format!("run-{run}"))
             });
-            let mut command = Command::call(&who(false), Request::RegisterRun(of), &play.policy).unwrap();
+            let mut command =
+                Command::call(&who(false), Request::RegisterRun(of), &play.policy, &play.house.secrets)
+                    .unwrap();
             if let Command::Call(called) = &mut command {
                 called.taken = known;
             }

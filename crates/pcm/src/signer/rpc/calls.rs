@@ -378,7 +378,6 @@ pub struct MessageStatus {
     pub hash: Text<71>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 const fn zero(number: &u64) -> bool {
     *number == 0
 }

@@ -14,7 +14,6 @@ use super::{Fault, FaultCode};
 use canon::{Object, Value};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::borrow::Cow;
 use std::fmt;
 
 /// The versions of the RPC that are spoken: the oldest and the newest.
@@ -123,7 +122,7 @@ impl Request {
     pub fn read(value: Value<'_>) -> Result<Self, Fault> {
         let (method, body) = split(value)?;
         fn of<T: for<'de> Deserialize<'de>>(body: Value<'_>) -> Result<T, Fault> {
-            canon::from_value(body.into_static()).map_err(|error| Fault::invalid(format!("{error}")))
+            canon::from_value(body).map_err(|error| Fault::invalid(format!("{error}")))
         }
         Ok(match method.as_str() {
             "register_run" => Self::RegisterRun(of(body)?),
@@ -199,13 +198,12 @@ struct Nothing {}
 
 /// The method, and the members beside it.
 fn split(value: Value<'_>) -> Result<(String, Value<'_>), Fault> {
-    let Value::Object(object) = &value else { return Err(Fault::invalid("a call is an object".to_owned())) };
+    let Value::Object(object) = value else { return Err(Fault::invalid("a call is an object".to_owned())) };
     let method = object.get("method").and_then(Value::as_str);
     let method = method.ok_or_else(|| Fault::invalid("a call names its method".to_owned()))?.to_owned();
-    let rest = object.iter().filter(|(name, _)| *name != "method");
-    let rest = rest.map(|(name, value)| (Cow::Owned(name.to_owned()), value.clone())).collect();
+    let rest = object.into_members().filter(|(name, _)| name != "method").collect();
     let rest = Object::new(rest).map_err(|error| Fault::invalid(error.to_string()))?;
-    Ok((method, Value::Object(rest).into_static()))
+    Ok((method, Value::Object(rest)))
 }
 
 /// What goes back: the answer, or `{"error": {code, message, retry_after_ms?}}`.
