@@ -31,6 +31,9 @@ pub struct Config {
     /// Off without it.
     #[serde(default)]
     pub messages: Option<crate::messages::Messages>,
+    /// The signer. Off without it.
+    #[serde(default)]
+    pub evidence: Option<crate::evidence::Evidence>,
 }
 
 /// The server's transparency log.
@@ -94,6 +97,9 @@ impl Config {
         if !(url.starts_with("postgres:") || url.starts_with("postgresql:")) {
             return Err(bad("database_url", &"not a postgres:// address"));
         }
+        if let Some(own) = &self.evidence {
+            own.check(self).map_err(|(key, why)| bad(&key, &why))?;
+        }
         Ok(())
     }
 
@@ -110,6 +116,7 @@ impl Config {
             server: server::Config { public_url, ..server::Config::default() },
             mandates: None,
             messages: None,
+            evidence: None,
         })
     }
 

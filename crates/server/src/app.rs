@@ -1,6 +1,7 @@
 //! The service layer: what HTTP, MCP, the console and the demo all call. Clones share one state.
 
 use crate::doors::Doors;
+use crate::evidence::Attesting;
 use crate::guard::Names;
 use crate::http::meta::Probe;
 use crate::limits::Bucket;
@@ -63,6 +64,7 @@ struct Inner {
     doors: Doors,
     probe: Probe,
     stopping: CancellationToken,
+    attesting: OnceLock<Attesting>,
 }
 
 /// The limits on how often.
@@ -108,6 +110,7 @@ impl App {
             doors: Doors::default(),
             probe: Probe::default(),
             stopping: CancellationToken::new(),
+            attesting: OnceLock::new(),
             source,
             signer,
             log,
@@ -157,6 +160,9 @@ impl App {
         &self.0.stopping
     }
 
+    pub(crate) fn attesting_cell(&self) -> &OnceLock<Attesting> {
+        &self.0.attesting
+    }
     pub(crate) fn names(&self) -> &Names {
         &self.0.names
     }

@@ -27,7 +27,7 @@ pub mod words;
 pub use accepted::Accepted;
 pub use check::{At, Finding, Heading, Judgement, TAG, verify};
 pub use code::{Class, Code, Overall, Verdict};
-pub use grants::{GRANT_RECORD, GRANT_TAG, Grant, asked};
+pub use grants::{GRANT_RECORD, GRANT_TAG, GRANT_TOOL, Grant, REVOKED_RECORD, asked};
 pub use receiver::Receiver;
 pub use replay::{Acceptance, Memory, Replay};
 pub use seen::Seen;
