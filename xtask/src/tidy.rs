@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pcm", &["canon", "env", "keys", "ledger", "approvals"]),
     ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "pcm"]),
     ("store", &["canon", "env", "keys", "ledger"]),
+    ("signer", &["canon", "env", "keys", "ledger", "approvals", "pcm", "store"]),
     ("chain", &["canon", "env", "keys", "ledger", "mandate", "fetch"]),
     ("fetch", &["canon", "env", "ledger"]),
     (
@@ -38,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pcm",
             "verify",
             "store",
+            "signer",
             "fetch",
             "notify",
             "chain",

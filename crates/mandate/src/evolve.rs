@@ -20,7 +20,7 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
     let now = Millis::try_from(event.at).unwrap_or_else(|_| Millis::default());
     belongs(state, &event.fact, at);
     match &event.fact {
-        Fact::RunStarted(_) => state.runs.insert(event.run_id.clone(), Run::default()),
+        Fact::RunStarted(_) => drop(state.runs.insert(event.run_id.clone(), Run::default())),
         Fact::RunCompleted {} => edit_run(state, &event.run_id, |run| run.finished = true),
         Fact::ActionProposed(proposed) => {
             state.proposed = proposed.action.clone().map(|action| (action, proposed.agent_signature.clone()));
@@ -104,7 +104,7 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
         Fact::DelayVetoed { action_hash, .. } => {
             let since_ms = state.delays.get(action_hash).map_or(now, |delay| delay.since_ms);
             state.delays.insert(*action_hash, Delay { since_ms, vetoed: true });
-            Arc::make_mut(&mut state.waits).remove(action_hash);
+            state.waits.remove(action_hash);
         }
         Fact::AuthorityEvaluationStarted {}
         | Fact::CREVerificationStarted { .. }
@@ -150,12 +150,15 @@ fn belongs(state: &mut State, fact: &Fact, at: Head) {
     }
 }
 
-/// Drops from what is under way whatever chain readings already count, and whatever can no longer happen.
+/// Drops from what is under way, oldest first, whatever chain readings already count, and whatever can no longer happen.
 fn settle(state: &mut State, now: Millis) {
-    let seen = state.seen_nonce;
-    state.in_flight.retain(|nonce, flight| {
-        *nonce > seen && (flight.settled || now <= flight.valid_until.plus(GRACE_MS))
-    });
+    while let Some((nonce, flight)) = state.in_flight.get_min() {
+        let nonce = *nonce;
+        if nonce > state.seen_nonce && (flight.settled || now <= flight.valid_until.plus(GRACE_MS)) {
+            break;
+        }
+        state.in_flight.remove(&nonce);
+    }
 }
 
 fn anchored(state: &mut State, updated: &Updated) {
@@ -175,10 +178,9 @@ fn anchored(state: &mut State, updated: &Updated) {
 /// The last proposal waits; what has waited long enough is forgotten.
 fn waits(state: &mut State, event: &Event, (since, until): (Millis, Millis)) {
     let Some((action, _)) = state.proposed.clone() else { return };
-    let waits = Arc::make_mut(&mut state.waits);
-    waits.retain(|_, wait| since < wait.until);
+    state.waits = std::mem::take(&mut state.waits).into_iter().filter(|(_, wait)| since < wait.until).collect();
     let wait = Wait { action, run: event.run_id.clone(), since, until };
-    waits.insert(wait.action.hash(), Arc::new(wait));
+    state.waits.insert(wait.action.hash(), Arc::new(wait));
 }
 
 fn evaluated(state: &mut State, run: &RunId, data: &AuthorityEvaluated) {

@@ -328,12 +328,12 @@ pub struct Updated {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Body {
-    action_id: Option<Id>,
+struct Body<A = Option<Id>, F = Fact, R = RunId> {
+    action_id: A,
     created_at: Timestamp,
     #[serde(flatten)]
-    fact: Fact,
-    run_id: RunId,
+    fact: F,
+    run_id: R,
     seq: u64,
 }
 
@@ -346,10 +346,10 @@ impl Event {
     /// The canonical body of the entry with this number.
     pub fn body(&self, seq: u64) -> Result<Vec<u8>, Refusal> {
         let body = Body {
-            action_id: self.action_id.clone(),
+            action_id: &self.action_id,
             created_at: self.at,
-            fact: self.fact.clone(),
-            run_id: self.run_id.clone(),
+            fact: &self.fact,
+            run_id: &self.run_id,
             seq,
         };
         Ok(canon::to_vec(&body)?)

@@ -51,6 +51,11 @@ impl<'r> Event<'r> {
     /// Refuses what is not of the schema.
     pub fn read(value: &'r Value<'r>) -> Result<Self, Error> {
         schema::event(value).map_err(|misfit| Error::Schema { place: misfit.place, why: misfit.why })?;
+        Self::unchecked(value)
+    }
+
+    /// Of a value that was found to be of the schema.
+    pub(crate) fn unchecked(value: &'r Value<'r>) -> Result<Self, Error> {
         // INVARIANT: the schema requires all of these, of these types.
         let lost = || Error::Schema { place: String::new(), why: "a required member is missing" };
         let text = |name| value.get(name).and_then(Value::as_str).ok_or_else(lost);

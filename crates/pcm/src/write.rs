@@ -9,7 +9,7 @@ use ::base64::Engine as _;
 use ::base64::engine::general_purpose::STANDARD;
 use canon::{Digest, Number, Object, Value};
 use env::Timestamp;
-use keys::{PublicKey, Signer};
+use keys::{Kid, PublicKey, Signer};
 use ledger::merkle::{Nodes, prove_inclusion};
 use ledger::note::Note;
 use std::borrow::Cow;
@@ -54,9 +54,26 @@ pub struct Written {
     pub line: Vec<u8>,
 }
 
+/// A record that has its place and lacks its signature.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    pub seq: u64,
+    pub hash: Digest,
+    /// The event's canonical bytes.
+    event: Vec<u8>,
+    kid: Kid,
+    /// What the key signs.
+    message: Vec<u8>,
+}
+
 impl Draft<'_> {
     /// Signs the record for its place. Refuses what is not of the schema.
     pub fn sign(&self, place: &Place<'_>, signer: &dyn Signer) -> Result<Written, Error> {
+        self.seal(place, &signer.public().spki_kid())?.1.sign(signer)
+    }
+
+    /// The event at its place, and the record that lacks only the signature of the key named. Refuses what is not of the schema.
+    pub(crate) fn seal(&self, place: &Place<'_>, kid: &Kid) -> Result<(Value<'static>, Sealed), Error> {
         let mut members: Vec<(&str, Value<'_>)> = vec![
             ("schema_version", text("tracekit.event.v2")),
             ("id", text(hex::encode(self.id))),
@@ -79,15 +96,23 @@ impl Draft<'_> {
         let event = Event::read(&value)?;
         let bytes = canon::to_vec(&value)?;
         let hash = Digest::of(&bytes);
-        let kid = signer.public().spki_kid();
+        let message = message(&event, &hash, kid)?;
+        let sealed = Sealed { seq: place.seq, hash, event: bytes, kid: *kid, message };
+        Ok((value.into_static(), sealed))
+    }
+}
+
+impl Sealed {
+    /// The record, whole. `signer` holds the key it was sealed for.
+    pub fn sign(&self, signer: &dyn Signer) -> Result<Written, Error> {
         let signature =
-            signer.sign(&message(&event, &hash, &kid)?).map_err(|error| Error::Signer(error.to_string()))?;
+            signer.sign(&self.message).map_err(|error| Error::Signer(error.to_string()))?.base64();
         let mut line = format!("{{\"alg\":\"{ALG}\",\"event\":").into_bytes();
-        line.extend(bytes);
-        let signature = signature.base64();
+        line.extend_from_slice(&self.event);
+        let (hash, kid) = (self.hash, self.kid);
         let rest = format!(",\"hash\":\"sha256:{hash}\",\"kid\":\"{kid}\",\"sig\":\"{signature}\",\"v\":2}}");
         line.extend(rest.into_bytes());
-        Ok(Written { seq: place.seq, hash, line })
+        Ok(Written { seq: self.seq, hash: self.hash, line })
     }
 }
 

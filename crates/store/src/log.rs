@@ -79,6 +79,23 @@ impl Log {
             () = self.feed(shutdown) => {}
             () = self.ask_witnesses() => {}
         }
+        self.release().await;
+    }
+
+    /// Publishes what was appended since [`Log::run`] ended, unless another process feeds the log now.
+    pub async fn finish(&self) -> Result<(), StoreError> {
+        let mut size = None;
+        let result = loop {
+            match self.integrate().await {
+                Ok(Some(published)) if size != Some(published.size) => size = Some(published.size),
+                result => break result.map(drop),
+            }
+        };
+        self.release().await;
+        result
+    }
+
+    async fn release(&self) {
         if let Some(lease) = self.feeding.lock().await.lease.take()
             && let Err(error) = self.journal.release(&lease).await
         {

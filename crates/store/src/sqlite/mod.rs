@@ -4,6 +4,7 @@
 
 mod backup;
 mod checkpoint;
+mod heads;
 mod poll;
 mod read;
 mod schema;
@@ -16,6 +17,7 @@ use crate::journal::{Append, Claimed, Journal, Leaf, Lease, Published, Remembere
 use crate::{ServerKey, StoreError};
 use async_trait::async_trait;
 use env::{Duration, Timestamp};
+use heads::Heads;
 use ledger::{Entry, Head, StreamId};
 use poll::Poller;
 use read::Readers;
@@ -33,6 +35,7 @@ pub struct Sqlite {
     jobs: mpsc::Sender<Job>,
     readers: Readers,
     hub: Hub,
+    heads: Heads,
     key: ServerKey,
     path: PathBuf,
     _alive: [mpsc::Sender<()>; 2],
@@ -50,12 +53,14 @@ impl Sqlite {
         let mover = schema::open_reader(path)?;
         let poller =
             Poller { connection: schema::open_reader(path)?, hub: hub.clone(), announced: announced.clone() };
-        let writer = Writer { connection, key: key.clone(), hub: hub.clone(), announced };
+        let heads = Heads::default();
+        let writer =
+            Writer { connection, key: key.clone(), hub: hub.clone(), heads: heads.clone(), announced };
         spawn("journal-writer", move || writer.run(&waiting))?;
         spawn("journal-poller", move || poller.run(&ends))?;
         spawn("journal-mover", move || checkpoint::run(&mover, &moved))?;
         let readers = Readers::new(path);
-        Ok(Self { jobs, readers, hub, key, path: path.to_owned(), _alive: [alive, moving] })
+        Ok(Self { jobs, readers, hub, heads, key, path: path.to_owned(), _alive: [alive, moving] })
     }
 
     pub fn path(&self) -> &Path {
@@ -99,8 +104,8 @@ impl Journal for Sqlite {
     }
 
     async fn head(&self, stream: &StreamId) -> Result<Head, StoreError> {
-        let stream = stream.clone();
-        self.readers.glance(move |connection| read::head(connection, &stream)).await
+        let (stream, heads) = (stream.clone(), self.heads.clone());
+        self.readers.glance(move |connection| read::head(connection, &heads, &stream)).await
     }
 
     async fn read(&self, stream: &StreamId, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {

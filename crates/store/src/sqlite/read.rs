@@ -1,5 +1,7 @@
 //! Everything that only reads.
 
+use super::heads::Heads;
+use super::poll;
 use super::schema::{self, failed, signed, unsigned};
 use super::writer::{find_stream, read_head};
 use crate::journal::{Claimed, Leaf, Lease, Published, Stats};
@@ -67,7 +69,10 @@ impl Readers {
     }
 }
 
-pub(super) fn head(connection: &Connection, stream: &StreamId) -> Result<Head, StoreError> {
+pub(super) fn head(connection: &Connection, heads: &Heads, stream: &StreamId) -> Result<Head, StoreError> {
+    if let Some(head) = heads.at(poll::last_id(connection)?, stream) {
+        return Ok(head);
+    }
     find_stream(connection, stream)?.map_or(Ok(Head::EMPTY), |id| read_head(connection, id))
 }
 

@@ -132,6 +132,21 @@ async fn one_feeds_the_log_and_another_takes_over() {
 }
 
 #[tokio::test]
+async fn who_stops_leaves_nothing_unpublished_and_no_lease() {
+    let world = World::new(5);
+    let journal: Arc<dyn Journal> = Arc::new(world.memory.clone());
+    let (one, two) = (log_on(journal.clone(), &world), log_on(journal.clone(), &world));
+    one.run(std::future::ready(())).await;
+    grow(&*journal, "a", 300).await;
+    one.finish().await.unwrap();
+    assert_eq!(journal.published().await.unwrap().unwrap().size, 300);
+    grow(&*journal, "a", 3).await;
+    assert_eq!(two.integrate().await.unwrap().unwrap().size, 303);
+    one.finish().await.unwrap();
+    assert_eq!(journal.published().await.unwrap().unwrap().size, 303);
+}
+
+#[tokio::test]
 async fn a_holder_that_slept_through_its_lease_is_fenced() {
     let world = World::new(4);
     let journal: Arc<dyn Journal> = Arc::new(world.memory.clone());
