@@ -18,6 +18,15 @@ pub enum Error {
     Fetch(#[from] fetch::Error),
 }
 
+impl From<signer::Fault> for Error {
+    fn from(fault: signer::Fault) -> Self {
+        match fault.code {
+            signer::FaultCode::Unavailable => Self::SignerDown(fault.message),
+            code => Self::Signer { code: code.as_str().to_owned(), message: fault.message },
+        }
+    }
+}
+
 impl Coded for Error {
     fn code(&self) -> &'static str {
         match self {

@@ -9,12 +9,11 @@ pub mod gate;
 pub mod host;
 pub mod hub;
 mod lines;
-pub mod signer;
 mod slot;
 pub mod upstream;
 pub mod wire;
 
-pub use custody::Custody;
+pub use custody::{Client, Custody};
 pub use error::Error;
 pub use gate::{Asked, Call, Decision, Denial, Gate, Outcome, Ticket};
 pub use hub::{End, Event, Hub};

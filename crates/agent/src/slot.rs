@@ -4,13 +4,22 @@
 //! killed process; after a loss of power the signer's own log is what counts.
 
 use crate::Error;
-use crate::signer::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// The run, as it was registered. The token is a secret, so there is no `Debug`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    pub run: String,
+    pub token: String,
+    /// For whom the signer lets us speak, if it knows us as a gateway.
+    pub caller: Option<String>,
+}
 
 /// A call that was allowed, by its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,20 +42,26 @@ pub struct Parked {
     pub expires_at: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Line {
-    Run(Run),
+    Run(Held),
     Sent(Sent),
     Parked(Parked),
     /// The call, sent or parked, needs no more thought.
     Over(String),
 }
 
+impl Parked {
+    pub fn sent(&self) -> Sent {
+        Sent { call: self.call.clone(), decision: self.decision.clone(), digest: self.digest.clone() }
+    }
+}
+
 /// What was found.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 pub struct Found {
-    pub run: Option<Run>,
+    pub run: Option<Held>,
     pub sent: BTreeMap<String, Sent>,
     pub parked: BTreeMap<String, Parked>,
 }
@@ -86,9 +101,6 @@ impl Slot {
         Err(Error::State { what: folder.display().to_string(), why: "every slot is taken".to_owned() })
     }
 
-    pub fn run(&mut self, run: &Run) -> Result<(), Error> {
-        self.write(&Line::Run(run.clone()))
-    }
     pub fn sent(&mut self, sent: &Sent) -> Result<(), Error> {
         self.write(&Line::Sent(sent.clone()))
     }
@@ -160,14 +172,14 @@ mod tests {
     fn a_slot_is_one_gateways_and_the_next_goes_on_from_it() {
         let folder = tempfile::tempdir().unwrap();
         let (mut one, found) = Slot::take(folder.path()).unwrap();
-        assert_eq!(found, Found::default());
-        let run = Run { id: "r".to_owned(), token: "t".to_owned() };
-        one.run(&run).unwrap();
+        assert!(found == Found::default());
+        let run = Held { run: "r".to_owned(), token: "t".to_owned(), caller: None };
+        one.rewrite(&Found { run: Some(run.clone()), ..Found::default() }).unwrap();
         one.sent(&sent("a")).unwrap();
         one.sent(&sent("b")).unwrap();
         one.over("a").unwrap();
         let (other, found) = Slot::take(folder.path()).unwrap();
-        assert_eq!(found, Found::default());
+        assert!(found == Found::default());
         drop((one, other));
 
         std::fs::OpenOptions::new()
@@ -177,7 +189,7 @@ mod tests {
             .write_all(b"{\"over\":\"b")
             .unwrap();
         let (mut one, found) = Slot::take(folder.path()).unwrap();
-        assert_eq!(found.run, Some(run));
+        assert!(found.run == Some(run));
         assert_eq!(found.sent.keys().collect::<Vec<_>>(), ["b"]);
         one.rewrite(&Found { parked: BTreeMap::new(), ..found }).unwrap();
         drop(one);

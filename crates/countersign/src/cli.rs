@@ -39,6 +39,10 @@ pub enum Command {
     /// Evidence of what an agent did: a sample to try, and what records commit to
     #[command(subcommand)]
     Evidence(crate::commands::evidence::Evidence),
+    /// Stand in front of an MCP server: every call is decided by policy, recorded, and passed on unchanged
+    ///
+    /// Put it before the server in the host's configuration: countersign wrap -- npx some-mcp-server
+    Wrap(crate::commands::wrap::Wrap),
     /// Rooms, seen by the operator of this server
     #[command(subcommand)]
     Room(Room),
