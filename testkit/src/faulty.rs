@@ -182,11 +182,11 @@ impl Journal for FaultyJournal {
     async fn grown(&self, after: u64) -> Result<(), StoreError> {
         self.inner.grown(after).await
     }
-    async fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.reads(self.inner.tile(level, index)).await
+    async fn tile(&self, log: &str, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.reads(self.inner.tile(log, level, index)).await
     }
-    async fn published(&self) -> Result<Option<Published>, StoreError> {
-        self.reads(self.inner.published()).await
+    async fn published(&self, log: &str) -> Result<Option<Published>, StoreError> {
+        self.reads(self.inner.published(log)).await
     }
     async fn publish(
         &self,

@@ -74,6 +74,17 @@ impl Draft<'_> {
 
     /// The event at its place, and the record that lacks only the signature of the key named. Refuses what is not of the schema.
     pub(crate) fn seal(&self, place: &Place<'_>, kid: &Kid) -> Result<(Value<'static>, Sealed), Error> {
+        let value = self.event(place)?;
+        let event = Event::unchecked(&value)?;
+        let bytes = canon::to_vec(&value)?;
+        let hash = Digest::of(&bytes);
+        let message = message(&event, &hash, kid)?;
+        let sealed = Sealed { seq: place.seq, hash, event: bytes, kid: *kid, message };
+        Ok((value.into_static(), sealed))
+    }
+
+    /// The event at its place. Refuses what is not of the schema.
+    pub(crate) fn event(&self, place: &Place<'_>) -> Result<Value<'_>, Error> {
         let mut members: Vec<(&str, Value<'_>)> = vec![
             ("schema_version", text("tracekit.event.v2")),
             ("id", text(hex::encode(self.id))),
@@ -86,19 +97,15 @@ impl Draft<'_> {
             ("source", text(self.source)),
             ("type", text(self.kind)),
             ("data", self.data.clone()),
-            ("log_id", text(place.log_id)),
+            ("log_id", text(place.log_id.to_owned())),
             ("tenant", text(self.tenant)),
             ("run_seq", number(place.run_seq)?),
             ("run_prev_hash", text(place.run_prev.prefixed())),
         ];
         members.extend(self.more.iter().map(|(name, value)| (*name, value.clone())));
         let value = object(members)?;
-        let event = Event::read(&value)?;
-        let bytes = canon::to_vec(&value)?;
-        let hash = Digest::of(&bytes);
-        let message = message(&event, &hash, kid)?;
-        let sealed = Sealed { seq: place.seq, hash, event: bytes, kid: *kid, message };
-        Ok((value.into_static(), sealed))
+        Event::read(&value)?;
+        Ok(value)
     }
 }
 

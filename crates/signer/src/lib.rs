@@ -3,9 +3,16 @@
 //! What is decided is decided by [`pcm::signer`]; here it is made durable, and only then answered.
 
 mod attest;
+mod book;
 mod client;
+mod messages;
+mod service;
+pub mod socket;
+mod writer;
 
 pub use attest::Attest;
+pub use book::{Listed, Story};
 pub use client::Client;
 pub use pcm::signer::rpc;
 pub use pcm::signer::{Fault, FaultCode};
+pub use service::{Seat, Service, Setup, stream};

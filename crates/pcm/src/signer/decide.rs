@@ -8,7 +8,7 @@ use super::rpc::{Answer, ApprovalConsume, ArgsSource, Decide, Id, Name, Request,
 use super::state::{Run, State};
 use super::{Fault, FaultCode, runs};
 use crate::opening::arguments_digest;
-use crate::write::{self, epoch, retirement};
+use crate::write::{self, Draft, Place, epoch, retirement};
 use crate::{Position, message};
 use canon::{Digest, Value};
 use env::{Duration, Env, Timestamp};
@@ -82,6 +82,17 @@ pub struct Note {
     pub run_id: String,
     pub name: &'static str,
     pub hash: Digest,
+    /// The request it answers.
+    pub asked: Option<Asked>,
+}
+
+/// A request that is answered from elsewhere than the state, and its answer.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub by: String,
+    pub id: Id,
+    pub request: Digest,
+    pub answer: Value<'static>,
 }
 
 /// What was decided.
@@ -150,6 +161,16 @@ impl Command {
     }
 }
 
+impl Called {
+    /// The name it asks for, of a call that registers a run.
+    pub fn registers(&self) -> Option<&str> {
+        match &self.request {
+            Request::RegisterRun(of) => of.run_id.as_ref().map(Id::as_str),
+            _ => None,
+        }
+    }
+}
+
 impl Arguments {
     fn read(tool: &str, args: &Value<'static>, source: ArgsSource) -> Result<Self, Fault> {
         let value = match (source, args) {
@@ -193,12 +214,8 @@ fn call(state: &State, house: &House, called: &Called, env: &mut Env) -> Result<
         Request::ObserveEffect(of) => &of.request_id,
         _ => return Err(Fault::invalid("this call decides nothing")),
     };
-    if let Some((digest, answer)) = state.requests.find(&who.name, id.as_str()) {
-        return if *digest == called.digest {
-            Ok(Decision { records: Vec::new(), answer: answer.as_ref().clone() })
-        } else {
-            Err(Fault::new(FaultCode::Conflict, "this request_id was used for another request"))
-        };
+    if let Some(answered) = state.answered(&who.name, id.as_str(), &called.digest) {
+        return Ok(Decision { records: Vec::new(), answer: answered? });
     }
     let at = At { state, house, who };
     let arguments = called.arguments.as_ref();
@@ -237,6 +254,26 @@ impl Decision {
 }
 
 impl Said {
+    /// Refuses what is not of the schema, before any record of the decision is sealed.
+    pub(super) fn check(&self, at: Timestamp) -> Result<(), Fault> {
+        let draft = Draft {
+            id: self.id,
+            ts: at,
+            tenant: "-",
+            run_id: "-",
+            agent_id: "main",
+            parent_id: None,
+            source: self.source,
+            kind: self.kind,
+            data: self.data.clone(),
+            more: self.more.clone(),
+        };
+        let none = Digest::ZERO;
+        let log_id = "00000000000000000000000000000000";
+        draft.event(&Place { log_id, seq: 0, prev: none, run_seq: 0, run_prev: none }).map(drop)?;
+        Ok(())
+    }
+
     /// Adds to what is kept beside the record.
     pub(super) fn keep(&mut self, name: &'static str, value: Value<'static>) -> Result<(), Fault> {
         let mut members: Vec<_> = match self.kept.take() {
@@ -249,6 +286,18 @@ impl Said {
         let object = canon::Object::new(members).map_err(|error| Fault::invalid(error.to_string()))?;
         self.kept = Some(Value::Object(object));
         Ok(())
+    }
+}
+
+impl State {
+    /// The answer to a request of this identity that was answered before. Refused: another request under the same id.
+    pub fn answered(&self, by: &str, id: &str, request: &Digest) -> Option<Result<Answer, Fault>> {
+        let (before, answer) = self.requests.find(by, id)?;
+        Some(if before == request {
+            Ok(answer.as_ref().clone())
+        } else {
+            Err(Fault::new(FaultCode::Conflict, "this request_id was used for another request"))
+        })
     }
 }
 
@@ -315,7 +364,12 @@ fn note(state: &State, note: &Note, env: &mut Env) -> Result<Decision, Fault> {
         _ => message::message_record(&note.hash),
     }?;
     let recorded = Answer::Recorded(super::rpc::Recorded { run_seq: run.chain.seq });
-    Ok(Decision { records: vec![said(run, "signer", "ext", data, env)], answer: recorded })
+    let answer = note.asked.as_ref().map_or(recorded, |asked| Answer::Other(asked.answer.clone()));
+    let mut decision = Decision { records: vec![said(run, "signer", "ext", data, env)], answer };
+    if let Some(asked) = &note.asked {
+        decision.remember(&asked.by, &asked.id, &asked.request)?;
+    }
+    Ok(decision)
 }
 
 fn rotate(

@@ -110,6 +110,16 @@ impl Secrets {
         }
     }
 
+    /// Of which run a token is, and whose. Refused: one that this signer did not make.
+    pub fn owner(&self, token: &str) -> Result<(String, String), Fault> {
+        let refused = || Fault::new(FaultCode::RunTokenInvalid, "the token is no run's");
+        let payload = token.split_once('.').and_then(|(payload, _)| URL_SAFE_NO_PAD.decode(payload).ok());
+        let payload = payload.ok_or_else(refused)?;
+        let claims: Claims = canon::from_slice(&payload).map_err(|_| refused())?;
+        self.check(token, &claims.run_id, &claims.sub, &claims.tenant)?;
+        Ok((claims.run_id, claims.sub))
+    }
+
     fn mac(&self, payload: &[u8]) -> [u8; 32] {
         *hmac(&self.tokens, &[b"tracekit.run_token.v1\n", payload].concat()).as_bytes()
     }

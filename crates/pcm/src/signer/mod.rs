@@ -10,6 +10,7 @@
 //! | calls and answers on the wire | `rpc.rs` | 3.15 |
 //! | who calls, and tokens of runs | `identity.rs` | 3.10, 3.15 |
 //! | rules for tools, hosts, paths, commands, amounts | `policy.rs` | 4.9 |
+//! | which key is in force | `keyed.rs` | 3.4 |
 //! | the state, and how records fold into it | `state.rs`, `evolve.rs` | 3.3, 3.4 |
 //! | runs, decisions, results, inputs, effects | `decide.rs`, `runs.rs` | 3.8, 3.10 |
 //! | approvals | `asking.rs` | 3.9 |
@@ -19,14 +20,16 @@ mod decide;
 mod evolve;
 mod fault;
 mod identity;
+mod keyed;
 mod policy;
 pub mod rpc;
 mod runs;
 mod state;
 
 pub use asking::{Answered, Person};
-pub use decide::{Command, Decision, House, Note, decide};
+pub use decide::{Asked, Called, Command, Decision, House, Limits, Note, Said, decide};
 pub use fault::{Fault, FaultCode};
 pub use identity::{Identity, Secrets};
+pub use keyed::Keyed;
 pub use policy::{Amount, At, Paths, Policy, PolicyError, Rule, Shell};
 pub use state::{Approval, Run, Sealed, State};

@@ -230,6 +230,7 @@ pub(super) fn effects(at: &At<'_>, of: &ObserveEffect, env: &mut Env) -> Result<
         data.push(("attribution", text("token")));
         let mut record = said(run, "signer", "effect.observed", object(data)?.into_static(), env);
         record.more.push(("request_id", text(of.request_id.to_string())));
+        record.check(env.now())?;
         records.push(record);
     }
     let recorded = object(vec![("recorded", number(u64::try_from(records.len()).unwrap_or_default())?)])?;

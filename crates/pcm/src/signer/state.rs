@@ -125,6 +125,9 @@ pub struct Sealed {
     pub tenant: String,
     pub run_id: String,
     pub kind: &'static str,
+    /// Where its run begins.
+    pub first: u64,
+    /// The approval it is about.
     pub approval: Option<String>,
     /// Kept sealed beside the record: what it commits to, and the request that made it.
     pub kept: Option<Vec<u8>>,
@@ -203,12 +206,12 @@ impl State {
 
     /// Gives what was decided its place, and folds it in.
     pub fn seal(&mut self, said: Said, at: Timestamp, kid: &Kid) -> Result<Sealed, Error> {
-        let (tenant, run_id, chain) = match &said.whose {
-            Whose::Own => (SIGNER_TENANT.to_owned(), SIGNER_RUN.to_owned(), self.own),
-            Whose::Begins { tenant, run_id } => (tenant.clone(), run_id.clone(), Chain::default()),
+        let (tenant, run_id, chain, first) = match &said.whose {
+            Whose::Own => (SIGNER_TENANT.to_owned(), SIGNER_RUN.to_owned(), self.own, 0),
+            Whose::Begins { tenant, run_id } => (tenant.clone(), run_id.clone(), Chain::default(), self.seq),
             Whose::Run(id) => {
                 let run = self.runs.get(id).ok_or(Error::Structure("a record of no open run"))?;
-                (run.tenant.clone(), run.id.clone(), run.chain)
+                (run.tenant.clone(), run.id.clone(), run.chain, run.first)
             }
         };
         let data = if said.kind == FINAL { ends(chain)? } else { said.data };
@@ -237,7 +240,7 @@ impl State {
         let approval = event.data_text("approval_id").map(str::to_owned);
         self.fold(&event, &sealed.hash, said.kept.as_ref());
         let kept = said.kept.as_ref().map(canon::to_vec).transpose()?;
-        Ok(Sealed { sealed, prev, kind: said.kind, approval, kept, tenant, run_id })
+        Ok(Sealed { sealed, prev, kind: said.kind, first, approval, kept, tenant, run_id })
     }
 }
 

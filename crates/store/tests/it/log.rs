@@ -139,11 +139,11 @@ async fn who_stops_leaves_nothing_unpublished_and_no_lease() {
     one.run(std::future::ready(())).await;
     grow(&*journal, "a", 300).await;
     one.finish().await.unwrap();
-    assert_eq!(journal.published().await.unwrap().unwrap().size, 300);
+    assert_eq!(journal.published("log").await.unwrap().unwrap().size, 300);
     grow(&*journal, "a", 3).await;
     assert_eq!(two.integrate().await.unwrap().unwrap().size, 303);
     one.finish().await.unwrap();
-    assert_eq!(journal.published().await.unwrap().unwrap().size, 303);
+    assert_eq!(journal.published("log").await.unwrap().unwrap().size, 303);
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn a_holder_that_slept_through_its_lease_is_fenced() {
     grow(&*journal, "a", 5).await;
     let error = log.integrate().await.unwrap_err();
     assert!(matches!(error, StoreError::Fenced(_)), "{error}");
-    assert_eq!(journal.published().await.unwrap().unwrap().size, 5);
+    assert_eq!(journal.published("log").await.unwrap().unwrap().size, 5);
     assert_eq!(log.integrate().await.unwrap(), None);
 }
 
@@ -176,7 +176,7 @@ async fn every_fault_leaves_one_log() {
         for _ in 0..20 {
             grow(&world.memory, "a", 40).await;
             let _ = log.integrate().await;
-            let Some(now) = world.memory.published().await.unwrap() else { continue };
+            let Some(now) = world.memory.published("log").await.unwrap() else { continue };
             verified(&now);
             if let Some(before) = before {
                 let path = clean.consistency(before.size, now.size).await.unwrap().unwrap();
@@ -199,7 +199,7 @@ async fn a_log_whose_tiles_were_changed_is_never_signed_again() {
     world.clock.advance(Duration::from_secs(10));
     let lease = journal.lease("log", "forger", world.now(), Duration::from_secs(1)).await.unwrap().unwrap();
     let forged = store::Tile { level: 0, index: 0, hashes: vec![0; 6 * 32] };
-    let kept = journal.published().await.unwrap().unwrap();
+    let kept = journal.published("log").await.unwrap().unwrap();
     assert!(journal.publish(&lease, 5, vec![forged], kept).await.unwrap());
     journal.release(&lease).await.unwrap();
     grow(&*journal, "a", 1).await;

@@ -1,0 +1,363 @@
+//! The one writer: commands queue up, are decided in their order on the state in memory, sealed, signed by two threads, appended
+//! as one batch, and answered once that is durable. Where the log has moved on, or nobody knows what was written, the state is
+//! read anew from the log.
+
+use crate::service::unavailable;
+use canon::{Digest, Value};
+use env::Source;
+use keys::{Kid, Signer};
+use ledger::{Effect, Entry, Head, Payload, Pointer, StreamId};
+use pcm::signer::rpc::Answer;
+use pcm::signer::{Command, Fault, FaultCode, House, Keyed, Sealed, State, decide};
+use std::sync::Arc;
+use store::{Append, Journal, Outgoing, StoreError, StreamAppend};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub(crate) enum Job {
+    Do(Command, oneshot::Sender<Result<Answer, Fault>>),
+    Look(Box<dyn FnOnce(&State) + Send>),
+}
+
+/// Commands of one batch, at most.
+const BATCH: usize = 512;
+
+/// Records that are signed without help.
+const FEW: usize = 8;
+
+/// How often a batch is decided again because another process was faster, and sent again because its answer was lost.
+const TRIES: usize = 16;
+
+/// Records read at a time.
+const PAGE: usize = 1024;
+
+/// Where runs and key records are found.
+pub(crate) const OPEN: &str = "evidence/open";
+pub(crate) const RUNS: &str = "evidence/runs";
+pub(crate) const KEYS: &str = "evidence/keys";
+
+pub(crate) fn run_key(run: &str) -> String {
+    format!("evidence/run/{run}")
+}
+
+/// A place in the log, so that places order as texts do.
+pub(crate) fn place(seq: u64) -> String {
+    format!("{seq:016}")
+}
+
+/// Reads the state from the log: from the beginning of the oldest run that is open.
+pub(crate) struct Load {
+    pub journal: Arc<dyn Journal>,
+    pub stream: StreamId,
+    pub kid: Kid,
+}
+
+impl Load {
+    /// At start: a log without a record gets its name here.
+    pub async fn first(&self, source: &Arc<dyn Source>) -> Result<(State, Keyed), Fault> {
+        match self.state().await? {
+            Some(found) => Ok(found),
+            None => {
+                let id = hex::encode(source.env().bytes16());
+                Ok((State::new(&id), Keyed::default()))
+            }
+        }
+    }
+
+    async fn state(&self) -> Result<Option<(State, Keyed)>, Fault> {
+        let read = |seq: u64| async move { self.one(seq).await };
+        let head = self.journal.head(&self.stream).await.map_err(unavailable)?;
+        if head == Head::EMPTY {
+            return Ok(None);
+        }
+        let first = read(0).await?;
+        let log_id = event(&first.bytes, "log_id")?;
+        let mut keyed = Keyed::default();
+        let (mut keys, mut own) = (Vec::new(), None);
+        let mut after = String::new();
+        loop {
+            let page = self.journal.find(KEYS, &after, PAGE).await.map_err(unavailable)?;
+            for (item, _) in &page {
+                let seq = item.parse().map_err(|_| broken("a key's place"))?;
+                let entry = read(seq).await?;
+                let run_seq = keyed.take(&entry.bytes).map_err(|error| broken(&error.to_string()))?;
+                own = Some((run_seq, entry.hash));
+                keys.push(seq);
+            }
+            match page.last() {
+                Some((item, _)) => after.clone_from(item),
+                None => break,
+            }
+        }
+        let open = self.journal.find(OPEN, "", 1).await.map_err(unavailable)?;
+        let from = open.first().and_then(|(item, _)| item.split('/').next()?.parse::<u64>().ok());
+        let from = from.unwrap_or(head.seq).min(head.seq);
+        let prev = match from.checked_sub(1) {
+            Some(before) => read(before).await?.hash,
+            None => Digest::ZERO,
+        };
+        let mut state = State::resume(&log_id, from, prev, own, keys);
+        loop {
+            let page = self.journal.read(&self.stream, state.size(), PAGE).await.map_err(unavailable)?;
+            for entry in &page {
+                let kept = entry.payload.as_ref().map(|payload| payload.bytes.as_slice());
+                state.evolve(&entry.bytes, kept).map_err(|error| broken(&error.to_string()))?;
+            }
+            if page.len() < PAGE {
+                return Ok(Some((state, keyed)));
+            }
+        }
+    }
+
+    /// Again, while this signer's key is in force.
+    async fn again(&self) -> Result<State, Fault> {
+        let (state, keyed) = self.state().await?.ok_or_else(|| broken("the log is gone"))?;
+        match keyed.in_force() {
+            Some(kid) if kid == self.kid.to_string() => Ok(state),
+            _ => Err(Fault::new(FaultCode::Unavailable, "another key signs this log now")),
+        }
+    }
+
+    async fn one(&self, seq: u64) -> Result<Entry, Fault> {
+        let mut found = self.journal.read(&self.stream, seq, 1).await.map_err(unavailable)?;
+        found.pop().ok_or_else(|| broken("a record is missing"))
+    }
+}
+
+fn event(line: &[u8], name: &str) -> Result<String, Fault> {
+    let record = canon::parse(line).map_err(|error| broken(&error.to_string()))?;
+    let found = record.pointer(&format!("/event/{name}")).and_then(Value::as_str);
+    found.map(str::to_owned).ok_or_else(|| broken("a record is not one"))
+}
+
+fn broken(why: &str) -> Fault {
+    Fault::new(FaultCode::Unavailable, format!("the evidence log does not hold: {why}"))
+}
+
+pub(crate) struct Writer {
+    load: Load,
+    source: Arc<dyn Source>,
+    key: Arc<dyn Signer>,
+    house: House,
+    org: String,
+    moves: watch::Sender<u64>,
+}
+
+type Waiting = (Command, oneshot::Sender<Result<Answer, Fault>>);
+
+/// What a batch comes to.
+#[derive(Default)]
+struct Batch {
+    sealed: Vec<Sealed>,
+    answers: Vec<Result<Answer, Fault>>,
+}
+
+impl Writer {
+    pub const fn new(
+        load: Load,
+        source: Arc<dyn Source>,
+        key: Arc<dyn Signer>,
+        house: House,
+        org: String,
+        moves: watch::Sender<u64>,
+    ) -> Self {
+        Self { load, source, key, house, org, moves }
+    }
+
+    /// Until nobody can ask any more.
+    pub fn run(self, state: State, mut jobs: mpsc::Receiver<Job>, runtime: &Handle) {
+        // `None`: nobody knows whether the state in memory is what the log says.
+        let mut state = Some(state);
+        while let Some(first) = jobs.blocking_recv() {
+            let (mut commands, mut looks) = (Vec::new(), Vec::new());
+            let mut next = Some(first);
+            while let Some(job) = next {
+                match job {
+                    Job::Do(command, reply) => commands.push((command, reply)),
+                    Job::Look(look) => looks.push(look),
+                }
+                next = if commands.len() < BATCH { jobs.try_recv().ok() } else { None };
+            }
+            if !commands.is_empty() {
+                state = self.commit(state.take(), commands, runtime);
+            }
+            if !looks.is_empty() {
+                state = state.or_else(|| runtime.block_on(self.load.again()).ok());
+                // Whoever looks and gets no answer hears that the signer does not answer.
+                if let Some(state) = &state {
+                    looks.into_iter().for_each(|look| look(state));
+                }
+            }
+        }
+    }
+
+    fn commit(&self, mut state: Option<State>, commands: Vec<Waiting>, runtime: &Handle) -> Option<State> {
+        for _ in 0..TRIES {
+            let before = match state.take() {
+                Some(state) => state,
+                None => match runtime.block_on(self.load.again()) {
+                    Ok(state) => state,
+                    Err(fault) => {
+                        tracing::error!(%fault, "the signer cannot read its log");
+                        return refuse(commands, &fault);
+                    }
+                },
+            };
+            let head = Head { seq: before.size(), hash: before.head() };
+            let mut after = before;
+            let batch = self.decide(&mut after, &commands);
+            if batch.sealed.is_empty() {
+                answer(commands, batch.answers);
+                return Some(after);
+            }
+            let moved =
+                batch.sealed.iter().any(|sealed| sealed.approval.is_some() || sealed.kind == "run.final");
+            let written = match self.append(head, &batch.sealed) {
+                Ok(append) => runtime.block_on(self.settle(append)),
+                Err(fault) => return refuse(commands, &fault),
+            };
+            match written {
+                Ok(true) => {
+                    answer(commands, batch.answers);
+                    if moved {
+                        self.moves.send_modify(|count| *count += 1);
+                    }
+                    return Some(after);
+                }
+                // Another process was faster.
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::error!(%error, "the signer cannot write its log");
+                    return refuse(commands, &unavailable(error));
+                }
+            }
+        }
+        refuse(commands, &Fault::new(FaultCode::Unavailable, "others write this log without a pause"))
+    }
+
+    fn decide(&self, state: &mut State, commands: &[Waiting]) -> Batch {
+        let kid = self.key.public().spki_kid();
+        let mut batch = Batch::default();
+        for (command, _) in commands {
+            let mut env = self.source.env();
+            let now = env.now();
+            let decided = decide(state, &self.house, command, &mut env).and_then(|decision| {
+                for said in decision.records {
+                    // A record that cannot be sealed was checked by nobody before: the caller's values are in it.
+                    batch.sealed.push(state.seal(said, now, &kid)?);
+                }
+                Ok(decision.answer)
+            });
+            batch.answers.push(decided);
+        }
+        batch
+    }
+
+    fn append(&self, head: Head, sealed: &[Sealed]) -> Result<Append, Fault> {
+        let stream = &self.load.stream;
+        let lines = self.sign(sealed)?;
+        let (mut pointers, mut outbox) = (Vec::new(), Vec::new());
+        let mut point = |pointer| pointers.push((stream.clone(), pointer));
+        for one in sealed {
+            let approval = one.approval.as_deref().unwrap_or_default();
+            let inbox = || (format!("inbox/{}/approvers", self.org), format!("evidence:{approval}"));
+            match one.kind {
+                "signer.epoch" | "key.retire" => point(set(KEYS, place(one.seq()))),
+                "run.registered" => {
+                    let item = format!("{}/{}", place(one.seq()), one.run_id);
+                    point(set(OPEN, item.clone()));
+                    point(set(RUNS, item));
+                    point(set(&run_key(&one.run_id), place(one.seq())));
+                }
+                "run.final" => {
+                    let item = format!("{}/{}", place(one.first), one.run_id);
+                    point(Pointer::Clear { key: OPEN.to_owned(), item });
+                }
+                "approval.request" => {
+                    let (key, item) = inbox();
+                    point(Pointer::Set { key, item });
+                    let effect = Effect::Ask { ask: approval.to_owned(), stream: stream.to_string() };
+                    outbox.push(Outgoing { stream: stream.clone(), effect, due: self.source.now() });
+                }
+                "approval" | "approval.expired" | "approval.abandoned" | "approval.revoked" => {
+                    let (key, item) = inbox();
+                    point(Pointer::Clear { key, item });
+                }
+                _ => {}
+            }
+        }
+        let entries = sealed.iter().zip(lines).map(|(one, bytes)| Entry {
+            seq: one.seq().saturating_add(1),
+            prev: one.prev,
+            hash: one.hash(),
+            bytes,
+            payload: one.kept.clone().map(Payload::new),
+        });
+        let part = StreamAppend { stream: stream.clone(), expected: head, entries: entries.collect() };
+        Ok(Append { streams: vec![part], outbox, pointers, idempotency: None })
+    }
+
+    /// The lines of the records, signed by this thread and another.
+    fn sign(&self, sealed: &[Sealed]) -> Result<Vec<Vec<u8>>, Fault> {
+        let sign = |part: &[Sealed]| -> Result<Vec<Vec<u8>>, pcm::Error> {
+            part.iter().map(|one| one.sign(&*self.key)).collect()
+        };
+        let (one, other) = sealed.split_at(if sealed.len() > FEW { sealed.len() / 2 } else { 0 });
+        let lines = std::thread::scope(|scope| {
+            let helper = (!one.is_empty()).then(|| scope.spawn(|| sign(one)));
+            let rest = sign(other)?;
+            let mut lines = match helper {
+                Some(helper) => {
+                    helper.join().map_err(|_| pcm::Error::Signer("a thread of it ended".to_owned()))??
+                }
+                None => Vec::new(),
+            };
+            lines.extend(rest);
+            Ok::<_, pcm::Error>(lines)
+        });
+        lines.map_err(|error| Fault::new(FaultCode::Unavailable, error.to_string()))
+    }
+
+    /// Appends until it is known what became of it. `false`: the log had moved on, and nothing of it was written.
+    async fn settle(&self, append: Append) -> Result<bool, StoreError> {
+        let ours = append.streams.first().map(StreamAppend::head);
+        let mut lost = None;
+        for _ in 0..TRIES {
+            match self.load.journal.append(append.clone()).await {
+                Ok(_) => return Ok(true),
+                Err(StoreError::Stale { .. }) if lost.is_none() => return Ok(false),
+                // An earlier sending may be what this one ran into.
+                Err(StoreError::Stale { .. }) => {
+                    let Some(ours) = ours else { return Ok(false) };
+                    let before = ours.seq.saturating_sub(1);
+                    let stored = self.load.journal.read(&self.load.stream, before, 1).await?;
+                    return Ok(stored.first().is_some_and(|entry| entry.hash == ours.hash));
+                }
+                Err(StoreError::Unknown(why)) => lost = Some(why),
+                Err(StoreError::Unavailable(why)) if lost.is_some() => lost = Some(why),
+                Err(error) => return Err(error),
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        Err(StoreError::Unknown(lost.unwrap_or_default()))
+    }
+}
+
+fn set(key: &str, item: String) -> Pointer {
+    Pointer::Set { key: key.to_owned(), item }
+}
+
+fn answer(commands: Vec<Waiting>, answers: Vec<Result<Answer, Fault>>) {
+    for ((_, reply), answer) in commands.into_iter().zip(answers) {
+        // Whoever asked may have left.
+        let _ = reply.send(answer);
+    }
+}
+
+/// Nothing of the batch counts, so what is in memory is not what the log says.
+fn refuse(commands: Vec<Waiting>, fault: &Fault) -> Option<State> {
+    for (_, reply) in commands {
+        let _ = reply.send(Err(fault.clone()));
+    }
+    None
+}
