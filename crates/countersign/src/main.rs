@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod config;
 mod demo;
+mod dev;
 mod house;
 mod mandates;
 mod notifier;

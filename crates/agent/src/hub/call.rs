@@ -28,10 +28,11 @@ impl Hub {
             let text = format!("{why} is down and is being started again. The call was not sent.");
             return self.tell(&raw, modern, &Notice::new("deny", "upstream_down", text));
         }
+        // The answer to a question of the upstream belongs to the decision under which the question was asked.
+        let answers = call.state.is_some() || message.param(&["inputResponses"]).is_some();
+        let asked_before = if answers { self.question_of(&call) } else { None };
         let what = What::Deciding { message: Box::new(message), cancelled: false };
         self.pending.insert((up, id.clone()), Pending { raw, what, modern });
-        // The answer to a question of the upstream belongs to the decision under which the question was asked.
-        let asked_before = call.state.as_ref().and_then(|state| self.questions.remove(&question(&call, state)));
         let (gate, events) = (Arc::clone(&self.gate), self.events.clone());
         self.recording.spawn(async move {
             let decision = match asked_before {
@@ -40,6 +41,17 @@ impl Hub {
             };
             let _ = events.send(Event::Decided { up, id, call, decision }).await;
         });
+    }
+
+    /// The decision under which this call was asked something.
+    fn question_of(&mut self, call: &Call) -> Option<Ticket> {
+        let known = question(call, call.state.as_deref().unwrap_or_default());
+        let tickets = self.questions.get_mut(&known)?;
+        let ticket = tickets.pop();
+        if tickets.is_empty() {
+            self.questions.remove(&known);
+        }
+        ticket
     }
 
     /// Reads a call strictly: what the upstream could read otherwise is not sent.
@@ -130,7 +142,8 @@ impl Hub {
         };
         if member("resultType").as_deref() == Some("\"input_required\"") {
             let state = member("requestState").and_then(|raw| serde_json::from_str(&raw).ok());
-            self.questions.insert(question + &state.unwrap_or_else(String::new), ticket.clone());
+            let known = question + &state.unwrap_or_else(String::new);
+            self.questions.entry(known).or_default().push(ticket.clone());
             return self.observed(format!("{}: question", self.name(up)), raw, message);
         }
         let ok = kind == Answer::Result && member("isError").as_deref() != Some("true");

@@ -87,7 +87,7 @@ pub struct Hub {
     /// Which upstream listed a resource, where there are several.
     owners: HashMap<String, usize>,
     /// Calls that an upstream answered with a question: their decision stands until the answer comes.
-    questions: HashMap<String, Ticket>,
+    questions: HashMap<String, Vec<Ticket>>,
     recording: JoinSet<()>,
 }
 
@@ -220,7 +220,7 @@ impl Hub {
             self.fail_all(up, "the host has gone", true);
         }
         let unanswered = Outcome::Unknown("what the upstream asked for was not given".to_owned());
-        for (_, ticket) in std::mem::take(&mut self.questions) {
+        for ticket in std::mem::take(&mut self.questions).into_values().flatten() {
             let _ = self.gate.complete(&ticket, &unanswered).await;
         }
         while self.recording.join_next().await.is_some() {}

@@ -10,6 +10,7 @@
 )]
 
 mod calls;
+mod custody;
 mod http;
 mod life;
 mod many;

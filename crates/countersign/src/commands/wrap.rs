@@ -1,9 +1,11 @@
 //! Any MCP server behind the gateway of evidence: one word in front of it in the host's configuration.
 
 use super::Failure;
+use crate::dev::Dev;
 use agent::{Client, Custody, End, Event, Gate, Hub, Program, Remote, Target, Upstream};
 use clap::Args;
 use serde::Deserialize;
+use signer::Attest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,9 +34,12 @@ pub struct Wrap {
     /// What records and policy call the server; by default its program's name
     #[arg(long, value_name = "NAME", conflicts_with = "upstreams")]
     pub name: Option<String>,
-    /// The signer's socket
+    /// The socket of a running signer; without it a signer of our own, to try things out, whose checkpoints say dev
     #[arg(long, env = "COUNTERSIGN_SIGNER", value_name = "SOCKET")]
     pub signer: Option<PathBuf>,
+    /// The policy of a signer of our own; without it everything is allowed, and recorded
+    #[arg(long, value_name = "FILE", conflicts_with = "signer")]
+    pub policy: Option<PathBuf>,
     /// For whom the gateway calls, as records name it
     #[arg(long, value_name = "SCHEME:SUBJECT", default_value = "harness:mcp-host")]
     pub caller: String,
@@ -79,7 +84,12 @@ pub fn run(arguments: &Wrap) -> Result<ExitCode, Failure> {
 async fn wrapped(arguments: &Wrap) -> Result<ExitCode, Failure> {
     let upstreams = upstreams(arguments)?;
     let names: Vec<String> = upstreams.iter().map(|upstream| upstream.name.clone()).collect();
-    let gate = gate(arguments, &names).await?;
+    let state = arguments.state.clone().unwrap_or_else(state);
+    let dev = match arguments.signer {
+        Some(_) => None,
+        None => Some(Dev::open(&state.join("signer"), arguments.policy.as_deref()).await?),
+    };
+    let gate = gate(arguments, &names, &state, dev.as_ref()).await?;
     let (events, heard) = mpsc::channel(1024);
     let (to_host, lines) = mpsc::unbounded_channel();
     let input = agent::host::input().map_err(Failure::unusable_by)?;
@@ -99,24 +109,35 @@ async fn wrapped(arguments: &Wrap) -> Result<ExitCode, Failure> {
     let end = Hub::new(gate, names, events, to_host).run(heard).await;
     let _ = tokio::time::timeout(GRACE, async { while servers.join_next().await.is_some() {} }).await;
     let _ = tokio::time::timeout(GRACE, speaking).await;
+    if let Some(dev) = dev {
+        dev.end().await;
+    }
     match end {
         End::Done => Ok(ExitCode::SUCCESS),
         End::NeverStarted(why) => Err(Failure::unusable(why)),
     }
 }
 
-/// The gate before the signer of the running server, or of whoever runs alone.
-async fn gate(arguments: &Wrap, names: &[String]) -> Result<Arc<dyn Gate>, Failure> {
-    let socket = arguments.signer.as_deref();
-    let socket = socket.ok_or_else(|| Failure::unusable("no signer: name its socket with --signer"))?;
-    let signer = signer::Client::connect(socket).await.map_err(Failure::unusable_by)?;
-    let folder = arguments.state.clone().unwrap_or_else(state).join(names.join("+"));
-    let client = Client { agent: names.join("+"), caller: arguments.caller.clone() };
-    let gate = Custody::open(Arc::new(signer), &folder, &client).await.map_err(Failure::unusable_by)?;
+/// The gate before the signer.
+async fn gate(
+    arguments: &Wrap,
+    names: &[String],
+    state: &Path,
+    dev: Option<&Dev>,
+) -> Result<Arc<dyn Gate>, Failure> {
+    let signer: Arc<dyn Attest> = match (dev, &arguments.signer) {
+        (Some(dev), _) => Arc::new(dev.seat.clone()),
+        (None, Some(socket)) => Arc::new(signer::Client::connect(socket).await.map_err(Failure::unusable_by)?),
+        (None, None) => return Err(Failure::unusable("no signer")),
+    };
+    let name = names.join("+");
+    let client = Client { agent: name.clone(), caller: arguments.caller.clone() };
+    let gate = Custody::open(signer, &state.join("gateways").join(name), &client).await;
+    let gate = gate.map_err(Failure::unusable_by)?;
     if !gate.is_gateway() {
         eprintln!("countersign: the signer does not know this gateway, so its records are the agent's own word (T1)");
     }
-    eprintln!("countersign: run {}", gate.run());
+    eprintln!("countersign: recording in run {}", gate.run());
     Ok(Arc::new(gate))
 }
 
