@@ -103,6 +103,14 @@ impl Hub {
         (!many && !spoke).then(|| End::NeverStarted(why.to_owned()))
     }
 
+    pub(super) fn forgot(&mut self, at: usize) {
+        let ready = self.ups.get(at).is_some_and(|up| up.ready);
+        if ready && self.greeting.is_some() {
+            self.set_ready(at, false);
+            self.greet_again(at);
+        }
+    }
+
     /// Greets an upstream that started again, as the host greeted it first.
     fn greet_again(&mut self, up: usize) {
         let Some(params) = self.greeting.as_ref().map(|greeting| greeting.params.clone()) else { return };

@@ -32,6 +32,8 @@ pub enum Event {
     From { up: usize, line: Vec<u8> },
     /// An upstream has ended, or could not be started.
     Down { up: usize, why: String },
+    /// An upstream has forgotten who we are: it is greeted again.
+    Forgot { up: usize },
     /// A request that will not be answered; `sent` where the upstream may have taken it.
     Lost { up: usize, id: Id, why: String, sent: bool },
     Decided { up: usize, id: Id, call: Call, decision: Result<Decision, Error> },
@@ -161,6 +163,7 @@ impl Hub {
                 Some(Event::HostClosed) | None => return self.end(&mut events).await,
                 Some(event) => {
                     if let Some(end) = self.take(event) {
+                        self.gate.close().await;
                         return end;
                     }
                 }
@@ -190,6 +193,7 @@ impl Hub {
             Event::From { up, line } => self.from_upstream(up, line),
             Event::Up { up, link } => self.came_up(up, link),
             Event::Down { up, why } => return self.went_down(up, &why),
+            Event::Forgot { up } => self.forgot(up),
             Event::Lost { up, id, why, sent } => self.lost(up, &id, &why, sent),
             Event::Decided { up, id, call, decision } => self.decided(up, &id, &call, decision),
             Event::Late(join) => self.finish(join),

@@ -120,10 +120,14 @@ impl Line {
     /// Sends one message, and tells the hub all that comes of it.
     async fn exchange(self: Arc<Self>, message: Message) {
         let asked = matches!(message.kind(), Kind::Request(_)).then(|| message.id()).flatten();
+        let had = self.session().id.is_some() && message.kind() != Kind::Request("initialize");
         if let Err((why, sent)) = self.post(&message, asked.as_ref()).await
             && let Some(id) = asked
         {
             let _ = self.events.send(Event::Lost { up: self.at, id, why, sent }).await;
+        }
+        if had && self.session().id.is_none() {
+            let _ = self.events.send(Event::Forgot { up: self.at }).await;
         }
     }
 

@@ -154,6 +154,7 @@ async fn what_is_not_answered_is_said_to_be_sent_or_not() {
         line.say(&format!(r#"{{"jsonrpc":"2.0","id":4,"method":"{method}"}}"#));
         check_lost(&mut line, sent).await;
     }
+    assert!(matches!(line.next().await, Event::Forgot { up: 0 }));
     // A port that nobody listens on.
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let mut line = Line::to(&format!("http://127.0.0.1:{free}/mcp"), Seen::default()).await;

@@ -78,3 +78,16 @@ async fn what_is_not_answered_when_the_host_has_gone_is_unknown() {
     let (_, log) = stage.end().await;
     assert_eq!(log[1..], ["complete dec-t unknown: one did not answer: the host has gone", "close"]);
 }
+
+#[tokio::test]
+async fn one_that_forgot_us_is_greeted_again() {
+    let mut stage = greeted().await;
+    stage.events.send(agent::Event::Forgot { up: 0 }).await.unwrap();
+    let again = stage.up_hears_json(0).await;
+    assert_eq!(again["method"], "initialize");
+    stage.say(r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#).await;
+    let answer = INITIALIZED.replace("\"id\":0", &format!("\"id\":{}", again["id"]));
+    stage.up_says(0, &answer).await;
+    assert_eq!(stage.up_hears_json(0).await["method"], "notifications/initialized");
+    assert_eq!(stage.up_hears_json(0).await["id"], 9);
+}
