@@ -8,6 +8,7 @@ mod answer;
 mod assets;
 mod card;
 mod entry;
+mod evidence;
 mod home;
 mod manage;
 mod mandates;
@@ -53,6 +54,8 @@ pub fn router() -> Router<App> {
         .route("/brief/{room}", get(record::brief))
         .route("/brief/{room}/proof.json", get(record::brief_proof))
         .route("/asks", get(answer::inbox))
+        .route("/asks/evidence/{ask}", get(evidence::ask).post(evidence::answer))
+        .route("/asks/evidence/{ask}/prepare", post(evidence::prepare))
         .route("/asks/{room}/{ask}", get(answer::ask).post(answer::answer))
         .route("/asks/{room}/{ask}/prepare", post(answer::prepare))
         .route("/people", get(organization::people).post(organization::act_on_people))

@@ -15,6 +15,8 @@ pub struct Cli {
 pub enum Command {
     /// Run the server: rooms over MCP and HTTP, the console, the log
     Serve(Serve),
+    /// Run the signer of evidence: as serve does with [evidence] in its configuration, and with that section left out too
+    Signer(Serve),
     /// Play a whole room between two scripted agents, over real MCP on this machine
     Demo(Demo),
     /// Check a proof without a server or a network
@@ -36,7 +38,7 @@ pub enum Command {
     /// Messages that carry their proofs: some to try, and what one says
     #[command(subcommand)]
     Message(crate::commands::message::Message),
-    /// Evidence of what an agent did: a sample to try, and what records commit to
+    /// Evidence of what agents did: the runs of this server's signer, a sample to try, what records commit to
     #[command(subcommand)]
     Evidence(crate::commands::evidence::Evidence),
     /// Stand in front of an MCP server: every call is decided by policy, recorded, and passed on unchanged
@@ -154,7 +156,13 @@ pub enum Keys {
     /// A trust file for `countersign verify --trust`
     Trust(Setup),
     /// Make a new server key; the old one stays listed as retired
-    Rotate(Setup),
+    Rotate {
+        #[command(flatten)]
+        setup: Setup,
+        /// The key of the signer's records instead: the log declares the new one at the next start, and retires the old
+        #[arg(long)]
+        evidence: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

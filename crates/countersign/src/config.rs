@@ -28,6 +28,9 @@ pub struct Config {
     /// Off without it.
     #[serde(default)]
     pub mandates: Option<crate::mandates::Mandates>,
+    /// The signer. Off without it.
+    #[serde(default)]
+    pub evidence: Option<crate::evidence::Evidence>,
 }
 
 /// The server's transparency log.
@@ -91,6 +94,9 @@ impl Config {
         if !(url.starts_with("postgres:") || url.starts_with("postgresql:")) {
             return Err(bad("database_url", &"not a postgres:// address"));
         }
+        if let Some(own) = &self.evidence {
+            own.check(self).map_err(|(key, why)| bad(&key, &why))?;
+        }
         Ok(())
     }
 
@@ -106,6 +112,7 @@ impl Config {
             notify: Notify::default(),
             server: server::Config { public_url, ..server::Config::default() },
             mandates: None,
+            evidence: None,
         })
     }
 

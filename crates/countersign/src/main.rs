@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod demo;
 mod dev;
+mod evidence;
 mod house;
 mod mandates;
 mod notifier;
@@ -43,12 +44,13 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Wrap(arguments) => return commands::wrap::run(&arguments),
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
         Command::Mandate(command) => return wait(commands::mandate::run(&command)),
-        Command::Evidence(command) => commands::evidence::run(&command)?,
+        Command::Evidence(command) => return wait(commands::evidence::run(&command)),
         Command::Message(command) => commands::message::run(&command)?,
         Command::Keys(command) => commands::keys::run(&command)?,
         Command::Completions { shell } => commands::shell::completions(shell)?,
         Command::Man { folder } => commands::shell::man(&folder)?,
-        Command::Serve(arguments) => wait(commands::serve::run(arguments))?,
+        Command::Serve(arguments) => wait(commands::serve::run(arguments, false))?,
+        Command::Signer(arguments) => wait(commands::serve::run(arguments, true))?,
         Command::Demo(arguments) => wait(demo::run(arguments))?,
         Command::Doctor(setup) => wait(commands::doctor::run(setup))?,
         Command::Room(command) => wait(commands::room::run(command))?,

@@ -1,6 +1,7 @@
 //! The service layer: what HTTP, MCP, the console and the demo all call. Clones share one state.
 
 use crate::doors::Doors;
+use crate::evidence::Attesting;
 use crate::guard::Names;
 use crate::http::meta::Probe;
 use crate::limits::Bucket;
@@ -16,7 +17,7 @@ use env::{Env, Source, Timestamp};
 use keys::Signer;
 use ledger::note::{KeyType, VerifierKey};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::log::Log;
 use store::{Journal, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -61,6 +62,7 @@ struct Inner {
     doors: Doors,
     probe: Probe,
     stopping: CancellationToken,
+    attesting: OnceLock<Attesting>,
 }
 
 /// The limits on how often.
@@ -106,6 +108,7 @@ impl App {
             doors: Doors::default(),
             probe: Probe::default(),
             stopping: CancellationToken::new(),
+            attesting: OnceLock::new(),
             source,
             signer,
             log,
@@ -154,6 +157,9 @@ impl App {
         &self.0.stopping
     }
 
+    pub(crate) fn attesting_cell(&self) -> &OnceLock<Attesting> {
+        &self.0.attesting
+    }
     pub(crate) fn names(&self) -> &Names {
         &self.0.names
     }

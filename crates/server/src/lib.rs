@@ -12,6 +12,7 @@ mod cors;
 mod doors;
 mod ended;
 mod error;
+pub mod evidence;
 mod guard;
 pub mod http;
 mod limits;

@@ -3,10 +3,10 @@
 use crate::service::{Service, stream, unavailable};
 use crate::writer::{RUNS, run_key};
 use canon::Value;
-use ledger::Entry;
 use ledger::merkle;
 use ledger::note::Note;
 use ledger::tiles::TileSet;
+use ledger::{Coded, Entry, Head};
 use pcm::signer::rpc::{Answer, Read, Reveal};
 use pcm::signer::{Fault, FaultCode, Identity, State};
 use pcm::write::{self, Written, number, object, text};
@@ -224,6 +224,18 @@ pub(crate) struct Opened {
     /// The value is the arguments of a call of `tool`, else a content.
     pub arguments: bool,
     pub value: Value<'static>,
+}
+
+/// Whether an entry of the signer's stream is a record that follows: its schema, its hash, its place.
+pub fn follows(entry: &Entry, prev: Head) -> Result<(), &'static str> {
+    let record = Unverified::parse(&entry.bytes).map_err(|error| error.code())?;
+    let record = record.hashed().map_err(|error| error.code())?;
+    let event = record.event();
+    let good = record.hash() == entry.hash
+        && event.prev_hash() == prev.hash
+        && event.position().0 == prev.seq
+        && entry.seq == prev.seq.saturating_add(1);
+    if good { Ok(()) } else { Err("run_chain") }
 }
 
 pub(crate) fn written(entry: &Entry) -> Written {

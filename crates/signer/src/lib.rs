@@ -4,6 +4,7 @@
 
 mod attest;
 mod book;
+mod brief;
 mod client;
 mod messages;
 mod service;
@@ -11,7 +12,8 @@ pub mod socket;
 mod writer;
 
 pub use attest::Attest;
-pub use book::{Listed, Story};
+pub use book::{Listed, Story, follows};
+pub use brief::ask;
 pub use client::Client;
 pub use pcm::signer::rpc;
 pub use pcm::signer::{Fault, FaultCode};

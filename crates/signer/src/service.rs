@@ -33,6 +33,8 @@ pub struct Setup {
     /// Where people answer: before the approval's name.
     pub asks: String,
     pub approval_lasts: Duration,
+    /// It declares no key: for whoever only reads beside a signer that runs.
+    pub reads_only: bool,
 }
 
 /// A signer in this process. Clones share it.
@@ -76,7 +78,8 @@ impl Service {
     /// Opens the log, or begins it: the first record declares the key. A key that the log does not know yet takes over from the
     /// one before. Refused: a key that the log has retired, and a log that does not hold.
     pub async fn open(setup: Setup) -> Result<Self, Fault> {
-        let Setup { journal, source, key, log, policy, secret, org, asks, approval_lasts } = setup;
+        let Setup { journal, source, key, log, policy, secret, org, asks, approval_lasts, reads_only } =
+            setup;
         policy.check().map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?;
         let house = House {
             secrets: Secrets::new(&secret),
@@ -110,7 +113,7 @@ impl Service {
             moved,
             waits: Mutex::default(),
         }));
-        if let Some(retires) = before.takes_over(&service.0.key.public())? {
+        if !reads_only && let Some(retires) = before.takes_over(&service.0.key.public())? {
             service.perform(Command::Key { key: service.0.key.public(), retires }).await?;
         }
         Ok(service)

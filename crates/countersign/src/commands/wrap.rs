@@ -1,7 +1,9 @@
 //! Any MCP server behind the gateway of evidence: one word in front of it in the host's configuration.
 
 use super::Failure;
+use crate::config::Config;
 use crate::dev::Dev;
+use crate::evidence;
 use agent::{Client, Custody, End, Event, Gate, Hub, Program, Remote, Target, Upstream};
 use clap::Args;
 use serde::Deserialize;
@@ -34,8 +36,9 @@ pub struct Wrap {
     /// What records and policy call the server; by default its program's name
     #[arg(long, value_name = "NAME", conflicts_with = "upstreams")]
     pub name: Option<String>,
-    /// The socket of a running signer; without it a signer of our own, to try things out, whose checkpoints say dev
-    #[arg(long, env = "COUNTERSIGN_SIGNER", value_name = "SOCKET")]
+    /// The socket of a running signer; without it that of the server configured here, or else a signer of our own, to try things
+    /// out, whose checkpoints say dev
+    #[arg(long, value_name = "SOCKET")]
     pub signer: Option<PathBuf>,
     /// The policy of a signer of our own; without it everything is allowed, and recorded
     #[arg(long, value_name = "FILE", conflicts_with = "signer")]
@@ -44,7 +47,7 @@ pub struct Wrap {
     #[arg(long, value_name = "SCHEME:SUBJECT", default_value = "harness:mcp-host")]
     pub caller: String,
     /// Folder of what a gateway that was killed has to know
-    #[arg(long, value_name = "FOLDER", env = "COUNTERSIGN_WRAP")]
+    #[arg(long, value_name = "FOLDER")]
     pub state: Option<PathBuf>,
 }
 
@@ -85,11 +88,8 @@ async fn wrapped(arguments: &Wrap) -> Result<ExitCode, Failure> {
     let upstreams = upstreams(arguments)?;
     let names: Vec<String> = upstreams.iter().map(|upstream| upstream.name.clone()).collect();
     let state = arguments.state.clone().unwrap_or_else(state);
-    let dev = match arguments.signer {
-        Some(_) => None,
-        None => Some(Dev::open(&state.join("signer"), arguments.policy.as_deref()).await?),
-    };
-    let gate = gate(arguments, &names, &state, dev.as_ref()).await?;
+    let (signer, dev) = signer(arguments, &state).await?;
+    let gate = gate(arguments, &names, &state, signer).await?;
     let (events, heard) = mpsc::channel(1024);
     let (to_host, lines) = mpsc::unbounded_channel();
     let input = agent::host::input().map_err(Failure::unusable_by)?;
@@ -118,18 +118,28 @@ async fn wrapped(arguments: &Wrap) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The gate before the signer.
+/// The signer that is named, or that runs here, or one of our own.
+async fn signer(arguments: &Wrap, state: &Path) -> Result<(Arc<dyn Attest>, Option<Dev>), Failure> {
+    if let Some(socket) = &arguments.signer {
+        let client = signer::Client::connect(socket).await.map_err(Failure::unusable_by)?;
+        return Ok((Arc::new(client), None));
+    }
+    if arguments.policy.is_none()
+        && let Ok(config) = Config::load(None, None)
+        && let Ok(client) = signer::Client::connect(&evidence::socket_path(&config)).await
+    {
+        return Ok((Arc::new(client), None));
+    }
+    let dev = Dev::open(&state.join("signer"), arguments.policy.as_deref()).await?;
+    Ok((Arc::new(dev.seat.clone()), Some(dev)))
+}
+
 async fn gate(
     arguments: &Wrap,
     names: &[String],
     state: &Path,
-    dev: Option<&Dev>,
+    signer: Arc<dyn Attest>,
 ) -> Result<Arc<dyn Gate>, Failure> {
-    let signer: Arc<dyn Attest> = match (dev, &arguments.signer) {
-        (Some(dev), _) => Arc::new(dev.seat.clone()),
-        (None, Some(socket)) => Arc::new(signer::Client::connect(socket).await.map_err(Failure::unusable_by)?),
-        (None, None) => return Err(Failure::unusable("no signer")),
-    };
     let name = names.join("+");
     let client = Client { agent: name.clone(), caller: arguments.caller.clone() };
     let gate = Custody::open(signer, &state.join("gateways").join(name), &client).await;

@@ -9,7 +9,7 @@ use super::runs::{More, of_call, rules, source, tier};
 use super::state::{Approval, Call, Open, Run, State};
 use super::{Fault, FaultCode, Identity};
 use crate::approval::binding_digest;
-use crate::opening::arguments_digest;
+use crate::opening::{MAX_OPENING, arguments_digest};
 use crate::write::{Binding, object, text};
 use crate::{Commitment, event, spelled};
 use canon::{Digest, Value};
@@ -63,6 +63,9 @@ pub(super) fn request(at: &At<'_>, of: &ApprovalRequest, env: &mut Env) -> Resul
     // The arguments themselves are not in the record, so the caller's are not taken for them: they are read back from what was
     // kept beside the decision, and must be what it commits to.
     let args = at.kept(open, committed)?;
+    if canon::to_vec(&args).map_err(crate::Error::from)?.len() > MAX_OPENING {
+        return Err(Fault::invalid("a person is shown no more than 64 KiB of arguments"));
+    }
     let digest = arguments_digest(&open.tool, &args)?;
     let approval_id = format!("apr-{}", hex::encode(env.bytes16()));
     let salt_id = hex::encode(env.bytes16());

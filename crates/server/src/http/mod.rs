@@ -8,6 +8,7 @@ mod people;
 mod proofs;
 mod rooms;
 
+pub(crate) use log::file as log_file;
 pub use openapi::document;
 
 use crate::session::Session;
@@ -69,6 +70,9 @@ pub(crate) fn routes(app: &App) -> OpenApiRouter<App> {
         .merge(crate::mandates::routes())
         .routes(routes!(log::checkpoint))
         .routes(routes!(log::tile))
+        .routes(routes!(crate::evidence::http::call))
+        .routes(routes!(crate::evidence::http::checkpoint))
+        .routes(routes!(crate::evidence::http::tile))
         .routes(routes!(meta::health))
         .routes(routes!(meta::metrics))
         .routes(routes!(meta::about))

@@ -61,6 +61,7 @@ impl House {
             org: "home".to_owned(),
             asks: "http://localhost/evidence/asks/".to_owned(),
             approval_lasts: Duration::from_secs(3600),
+            reads_only: false,
         })
         .await
     }
