@@ -287,6 +287,29 @@ async function killed() {
     });
 }
 
+async function evidence() {
+    const config = ['--config', `${out}/official/signer/countersign.toml`];
+    await check('evidence: what went through wrap is a run that anyone can check', async () => {
+        const { client } = await legacy(wrap('official', '--', node, here('fixture.mjs')));
+        await client.callTool({ name: 'test_simple_text', arguments: {} });
+        await client.readResource({ uri: 'test://static-text' });
+        await client.close();
+        const listed = await run(countersign, ['evidence', 'runs', '--last', '1', ...config]);
+        assert.equal(listed.status, 0, listed.stderr);
+        const id = listed.stdout.trim().split(/\s+/)[0];
+        const shown = await run(countersign, ['evidence', 'show', id, ...config]);
+        for (const kind of ['policy.decision', 'tool.result', 'input.observed', 'run.final']) {
+            assert.ok(shown.stdout.includes(`  ${kind}  `), `${kind} is missing:\n${shown.stdout}`);
+        }
+        const trust = await run(countersign, ['evidence', 'trust', ...config]);
+        await writeFile(`${out}/trust.json`, trust.stdout);
+        const exported = await run(countersign, ['evidence', 'export', id, '--out', `${out}/run.tkb`, ...config]);
+        assert.equal(exported.status, 0, exported.stderr);
+        const verified = await run(countersign, ['verify', `${out}/run.tkb`, '--trust', `${out}/trust.json`]);
+        assert.equal(verified.status, 0, verified.stdout + verified.stderr);
+    });
+}
+
 async function policy() {
     const file = `${out}/policy.toml`;
     const rule = (id, tools, then) => `[[rule]]\nid = "${id}"\ntools = ["${tools}"]\nthen = "${then}"\n`;
@@ -315,6 +338,7 @@ try {
     await generations();
     await inspector();
     await killed();
+    await evidence();
     await policy();
     await conformance();
 } finally {

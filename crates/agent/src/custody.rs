@@ -246,7 +246,7 @@ impl Gate for Custody {
                 let mut state = self.state();
                 let _ = state.slot.rewrite(&Found::default());
             }
-            Err(error) => eprintln!("countersign: the run {} is not closed: {error}", self.run.held.run),
+            Err(error) => crate::warn(&format!("the run {} is not closed: {error}", self.run.held.run)),
         }
     }
 }

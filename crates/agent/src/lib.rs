@@ -18,3 +18,9 @@ pub use error::Error;
 pub use gate::{Asked, Call, Decision, Denial, Gate, Outcome, Ticket};
 pub use hub::{End, Event, Hub};
 pub use upstream::{Program, Remote, Target, Upstream};
+
+/// Says something on standard error, which may be closed or full.
+pub fn warn(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "countersign: {text}");
+}

@@ -98,7 +98,7 @@ impl Hub {
         up.why = why.to_owned();
         up.queue.clear();
         let spoke = up.spoke;
-        eprintln!("countersign: {} is down: {why}", up.name);
+        crate::warn(&format!("{} is down: {why}", up.name));
         self.fail_all(at, why, true);
         (!many && !spoke).then(|| End::NeverStarted(why.to_owned()))
     }

@@ -346,7 +346,7 @@ impl Hub {
 
     fn from_upstream(&mut self, up: usize, line: Vec<u8>) {
         let Some(message) = String::from_utf8(line).ok().and_then(Message::read) else {
-            eprintln!("countersign: {} wrote a line that is no JSON-RPC message", self.name(up));
+            crate::warn(&format!("{} wrote a line that is no JSON-RPC message", self.name(up)));
             return;
         };
         if let Some(up) = self.ups.get_mut(up) {

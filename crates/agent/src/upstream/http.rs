@@ -14,6 +14,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 /// Where it is and what it is told with each request.
@@ -65,7 +66,8 @@ impl Remote {
     pub(super) async fn keep(self, at: usize, events: mpsc::Sender<Event>) -> Result<(), Error> {
         let (link, mut lines) = mpsc::unbounded_channel::<Message>();
         let told = events.send(Event::Up { up: at, link }).await;
-        let line = Arc::new(Line { remote: self, at, events, session: Mutex::default() });
+        let line =
+            Arc::new(Line { remote: self, at, events, session: Mutex::default(), running: Mutex::default() });
         if told.is_err() {
             return Ok(());
         }
@@ -75,7 +77,14 @@ impl Remote {
                 Arc::clone(&line).exchange(message).await;
             } else {
                 let listens = message.kind() == Kind::Notification("notifications/initialized");
-                tokio::spawn(Arc::clone(&line).exchange(message));
+                if line.gives_up(&message).await {
+                    continue;
+                }
+                let id = message.id().filter(|_| message.revision().is_some());
+                let running = tokio::spawn(Arc::clone(&line).exchange(message));
+                if let Some(id) = id {
+                    line.running().insert(id, running.abort_handle());
+                }
                 if listens {
                     tokio::spawn(Arc::clone(&line).listen());
                 }
@@ -92,6 +101,8 @@ struct Line {
     at: usize,
     events: mpsc::Sender<Event>,
     session: Mutex<Session>,
+    /// Requests of the generation without sessions: one is cancelled by leaving its stream.
+    running: Mutex<HashMap<Id, AbortHandle>>,
 }
 
 #[derive(Default, Clone)]
@@ -120,6 +131,27 @@ impl Line {
     /// Sends one message, and tells the hub all that comes of it.
     async fn exchange(self: Arc<Self>, message: Message) {
         let asked = matches!(message.kind(), Kind::Request(_)).then(|| message.id()).flatten();
+        self.carry(message, asked.clone()).await;
+        if let Some(id) = asked {
+            self.running().remove(&id);
+        }
+    }
+
+    /// Leaves the stream of the request that is cancelled, if there is one to leave.
+    async fn gives_up(&self, message: &Message) -> bool {
+        if message.kind() != Kind::Notification("notifications/cancelled") {
+            return false;
+        }
+        let id = message.param(&["requestId"]).and_then(|span| message.at(&span).map(Id::of));
+        let running = id.as_ref().and_then(|id| self.running().remove(id));
+        let (Some(id), Some(running)) = (id, running) else { return false };
+        running.abort();
+        let why = "cancelled by the host".to_owned();
+        let _ = self.events.send(Event::Lost { up: self.at, id, why, sent: true }).await;
+        true
+    }
+
+    async fn carry(&self, message: Message, asked: Option<Id>) {
         let had = self.session().id.is_some() && message.kind() != Kind::Request("initialize");
         if let Err((why, sent)) = self.post(&message, asked.as_ref()).await
             && let Some(id) = asked
@@ -302,6 +334,10 @@ impl Line {
             }
         }
         Ok(headers)
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<Id, AbortHandle>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn session(&self) -> std::sync::MutexGuard<'_, Session> {

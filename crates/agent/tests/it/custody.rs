@@ -4,9 +4,8 @@ use agent::{Asked, Call, Client, Custody, Decision, Gate, Outcome, Ticket};
 use canon::Value;
 use env::{Duration, Source, System};
 use keys::{Algorithm, SoftwareSigner};
-use pcm::signer::rpc::{Read, Request, Text};
+use pcm::{Event, Unverified};
 use pcm::signer::{Answered, Identity, Person, Policy};
-use signer::rpc::Answer;
 use signer::{Seat, Service, Setup, stream};
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +33,7 @@ async fn service() -> Service {
         org: "home".to_owned(),
         asks: "https://sign.example/asks/".to_owned(),
         approval_lasts: Duration::from_secs(3600),
+        reads_only: false,
     })
     .await
     .unwrap()
@@ -96,28 +96,17 @@ async fn answer(service: &Service, approval: &str, approve: bool) {
         .unwrap();
 }
 
-/// The types of the run's records, and what the results say.
-async fn records(service: &Service, gate: &Custody, token_of: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(token_of.join("0.jsonl")).unwrap();
-    let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-    let token = first["run"]["token"].as_str().unwrap();
-    let read = Read {
-        run_id: signer::rpc::Id::new(gate.run()).unwrap(),
-        run_token: Text::new(token).unwrap(),
-        from_seq: None,
-        limit: None,
+/// The types of the run's records, their tiers, and whether results went well.
+async fn records(service: &Service, gate: &Custody) -> Vec<String> {
+    let story = service.story(gate.run()).await.unwrap();
+    let told = |bytes: &[u8]| {
+        let record = Unverified::parse(bytes).unwrap();
+        let event = Event::read(record.event()).unwrap();
+        let tier = event.value().get("tier").and_then(Value::as_str).unwrap_or("-");
+        let ok = event.data().get("ok").and_then(Value::as_bool).map_or("", |ok| if ok { " ok" } else { " failed" });
+        format!("{} {tier}{ok}", event.kind())
     };
-    let Answer::Other(page) = service.call(&seat(service, true).who, Request::Read(read)).await.unwrap() else { panic!() };
-    let list = page.get("records").and_then(Value::as_array).unwrap_or_else(|| panic!("{page:?}"));
-    list.iter()
-        .map(|record| {
-            let event = record.get("event").unwrap();
-            let kind = event.get("type").and_then(Value::as_str).unwrap();
-            let tier = event.get("tier").and_then(Value::as_str).unwrap_or("-");
-            let ok = event.pointer("/data/ok").and_then(Value::as_bool).map_or("", |ok| if ok { " ok" } else { " failed" });
-            format!("{kind} {tier}{ok}")
-        })
-        .collect()
+    story.records.iter().map(|entry| told(&entry.bytes)).collect()
 }
 
 const DONE: &str = r#"{"result":{"content":[]}}"#;
@@ -135,7 +124,7 @@ async fn a_call_is_two_records_of_a_gateway() {
     gate.observe("mcp:one/file:///a", r#"{"result":{}}"#).await.unwrap();
     assert_eq!(code(gate.decide(&call("deny", "{}")).await.unwrap()), "R-DENY");
     assert_eq!(
-        records(&service, &gate, folder.path()).await,
+        records(&service, &gate).await,
         ["run.registered -", "policy.decision T2", "tool.result T2 ok", "input.observed T2", "policy.decision T2"]
     );
     gate.close().await;
@@ -192,7 +181,7 @@ async fn a_call_of_a_gateway_that_was_killed_is_unknown_and_told_once() {
     allowed(gate.decide(&call("t", r#"{"a":1}"#)).await.unwrap());
     drop(gate);
     let gate = open(&service, folder.path()).await;
-    let told = records(&service, &gate, folder.path()).await;
+    let told = records(&service, &gate).await;
     assert_eq!(told.last().unwrap(), "tool.result T2 failed", "{told:?}");
     drop(gate);
     // Even where that gateway was killed before anybody asked.

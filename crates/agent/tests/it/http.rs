@@ -48,6 +48,7 @@ async fn serve(State(seen): State<Seen>, method: Method, headers: HeaderMap, bod
         agent::wire::Kind::Request("refused") => {
             (StatusCode::BAD_REQUEST, [("content-type", "application/json")], agent::wire::error(&id, -32602, "no")).into_response()
         }
+        agent::wire::Kind::Request("slow") => std::future::pending().await,
         agent::wire::Kind::Request("gone") => StatusCode::NOT_FOUND.into_response(),
         agent::wire::Kind::Request("failed") => StatusCode::BAD_GATEWAY.into_response(),
         agent::wire::Kind::Request(_) => json(agent::wire::result(&id, "{}")),
@@ -167,6 +168,15 @@ async fn check_lost(line: &mut Line, expected: bool) {
         Event::Lost { id, sent, why, .. } => assert_eq!((id, sent), (Id::of("4"), expected), "{why}"),
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn without_sessions_a_request_is_cancelled_by_leaving_it() {
+    let mut line = Line::new().await;
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+    line.say(&format!(r#"{{"jsonrpc":"2.0","id":4,"method":"slow","params":{{{meta}}}}}"#));
+    line.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}"#);
+    check_lost(&mut line, true).await;
 }
 
 #[tokio::test]

@@ -145,9 +145,9 @@ async fn gate(
     let gate = Custody::open(signer, &state.join("gateways").join(name), &client).await;
     let gate = gate.map_err(Failure::unusable_by)?;
     if !gate.is_gateway() {
-        eprintln!("countersign: the signer does not know this gateway, so its records are the agent's own word (T1)");
+        agent::warn("the signer does not know this gateway, so its records are the agent's own word (T1)");
     }
-    eprintln!("countersign: recording in run {}", gate.run());
+    agent::warn(&format!("recording in run {}", gate.run()));
     Ok(Arc::new(gate))
 }
 
