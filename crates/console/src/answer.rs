@@ -82,27 +82,27 @@ struct ClaimPage {
 /// The ask's brief, exactly as it is hashed.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    title: String,
-    question: String,
-    warnings: Vec<String>,
-    sections: Vec<Section>,
-    hash: Vec<String>,
+    pub title: String,
+    pub question: String,
+    pub warnings: Vec<String>,
+    pub sections: Vec<Section>,
+    pub hash: Vec<String>,
 }
 
 #[derive(Debug)]
-struct Section {
-    heading: String,
-    items: Vec<Item>,
+pub(crate) struct Section {
+    pub heading: String,
+    pub items: Vec<Item>,
 }
 
 #[derive(Debug)]
-struct Item {
-    label: Option<String>,
+pub(crate) struct Item {
+    pub label: Option<String>,
     /// The label of a clause in plain words; not part of what is hashed.
-    plain: Option<String>,
-    text: String,
-    class: &'static str,
-    standing: &'static str,
+    pub plain: Option<String>,
+    pub text: String,
+    pub class: &'static str,
+    pub standing: &'static str,
 }
 
 /// How this person may answer.

@@ -59,7 +59,13 @@ pub struct Caller {
     /// The person it belongs to, as `organization/member`: they never answer what it asks.
     #[serde(default)]
     pub person: Option<String>,
+    /// Calls a second that change something, twice as many at once; 0 for as many as come. Without it 200, and no limit for a gateway.
+    #[serde(default)]
+    pub events_per_second: Option<u32>,
 }
+
+/// Of an identity that is no gateway (spec 3.16).
+const RATE: u32 = 200;
 
 impl Default for Evidence {
     fn default() -> Self {
@@ -117,6 +123,11 @@ impl Evidence {
             observer: caller.observer,
             operator: caller.operator,
             person: caller.person.clone(),
+            rate: match caller.events_per_second {
+                Some(0) => None,
+                None if caller.gateway => None,
+                rate => Some(rate.unwrap_or(RATE)),
+            },
         }
     }
 
@@ -131,6 +142,7 @@ impl Evidence {
             observer: true,
             operator: true,
             person: None,
+            events_per_second: None,
         };
         for caller in std::iter::once(&us).chain(&self.identities) {
             known.insert(caller.name.clone(), self.identity(caller));

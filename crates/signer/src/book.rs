@@ -107,15 +107,15 @@ impl Service {
         let places: Vec<u64> = self.look(move |state: &State| state.keys().collect()).await?;
         let mut keys = Vec::new();
         for seq in places.into_iter().filter(|seq| *seq < size) {
-            keys.push(self.record(seq).await?);
+            keys.push(written(&self.entry(seq).await?));
         }
         Ok(keys)
     }
 
-    pub(crate) async fn record(&self, seq: u64) -> Result<Written, Fault> {
-        let found = self.inner().journal.read(&stream(), seq, 1).await.map_err(unavailable)?;
-        let lost = || Fault::new(FaultCode::Unavailable, "a record is missing");
-        found.first().map(written).ok_or_else(lost)
+    /// The record at a place of the log, with what is kept beside it.
+    pub(crate) async fn entry(&self, seq: u64) -> Result<Entry, Fault> {
+        let mut found = self.inner().journal.read(&stream(), seq, 1).await.map_err(unavailable)?;
+        found.pop().ok_or_else(|| Fault::new(FaultCode::Unavailable, "a record is missing"))
     }
 
     /// The part of the tree that proves these leaves.

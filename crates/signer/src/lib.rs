@@ -6,6 +6,7 @@ mod attest;
 mod book;
 mod brief;
 mod client;
+mod grants;
 mod messages;
 mod service;
 pub mod socket;

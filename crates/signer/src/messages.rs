@@ -2,15 +2,16 @@
 //! they are released.
 
 use crate::book::written;
+use crate::grants::{Issued, reveal};
 use crate::service::{Service, unavailable};
 use canon::{Digest, Value};
 use env::Duration;
 use ledger::note::Note as Checkpoint;
-use pcm::message::{Claim, Draft, Intent, MESSAGE_RECORD, Message, Proof, Reveal, Sender};
-use pcm::signer::rpc::{Answer, MessageSend, Request};
+use pcm::message::{Claim, Draft, Grant, Intent, MESSAGE_RECORD, Message, Proof, Sender, link};
+use pcm::signer::rpc::{Answer, Id, MessageSend, Name, Request, SentClaim, Text};
 use pcm::signer::{Asked, Fault, FaultCode, Identity, Note};
-use pcm::write::{Written, object, text};
-use std::collections::BTreeMap;
+use pcm::write::{object, text};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a message may be accepted unless told otherwise, and at most.
 const LASTS: u64 = 300;
@@ -19,46 +20,39 @@ const LONGEST: u64 = 7 * 86_400;
 impl Service {
     pub(crate) async fn message_send(&self, who: &Identity, of: &MessageSend) -> Result<Answer, Fault> {
         let request = Digest::of(&Request::MessageSend(of.clone()).frame()?);
-        let (by, id) = (who.name.clone(), of.request_id.to_string());
-        let asked = move |state: &pcm::signer::State| state.answered(&by, &id, &request);
-        if let Some(answered) = self.look(asked).await? {
+        if let Some(answered) = self.answered(who, &of.request_id, request).await? {
             return answered;
         }
         let sender = self.sender(who, of).await?;
         let story = self.story(&sender.run_id).await?;
-        let mut shown: BTreeMap<u64, (String, Written)> = BTreeMap::new();
-        let mut openings = Vec::new();
-        let cited = of.claims.iter().flat_map(|claim| claim.evidence.iter().copied());
-        // Its registration shows that the run is the sender's.
-        for run_seq in cited.chain([0]) {
-            if shown.contains_key(&run_seq) {
-                continue;
-            }
+        let chain = match &of.grant {
+            Some(last) => self.chain(last.as_str()).await?,
+            None => Vec::new(),
+        };
+        // Where in the log the records of the run are that claims cite. Its registration shows that the run is the sender's.
+        let mut places = BTreeMap::new();
+        for run_seq in of.claims.iter().flat_map(|claim| claim.evidence.iter().copied()).chain([0]) {
             let entry = usize::try_from(run_seq).ok().and_then(|at| story.records.get(at));
-            let entry = entry.ok_or_else(|| {
-                Fault::new(FaultCode::InvalidRequest, format!("the run has no record {run_seq}"))
-            })?;
-            let rid = format!("r{run_seq}");
-            if let Some(opened) = self.opened(entry)? {
-                let reveal = match opened.arguments {
-                    true => Reveal::Arguments(opened.salt, opened.value),
-                    false => Reveal::Content(opened.salt, opened.value),
-                };
-                openings.push((rid.clone(), reveal));
-            }
-            shown.insert(run_seq, (rid, written(entry)));
+            let entry = entry.ok_or_else(|| invalid(&format!("the run has no record {run_seq}")))?;
+            places.insert(run_seq, entry.seq.saturating_sub(1));
         }
-        let last = shown.values().map(|(_, record)| record.seq).max().unwrap_or_default();
+        let granted = chain.iter().flat_map(|link| link.approval.iter().copied().chain([link.logged]));
+        let (mut shown, mut openings) = (Vec::new(), Vec::new());
+        for seq in places.values().copied().chain(granted).collect::<BTreeSet<_>>() {
+            let entry = self.entry(seq).await?;
+            openings.extend(self.opened(&entry)?.map(|opened| (rid(seq), reveal(opened))));
+            shown.push((rid(seq), written(&entry)));
+        }
+        let last = shown.iter().map(|(_, record)| record.seq).max().unwrap_or_default();
         let published = self.inner().log.covering(last.saturating_add(1)).await.map_err(unavailable)?;
         let keys = self.key_records(published.size).await?;
-        let places = keys.iter().chain(shown.values().map(|(_, record)| record)).map(|record| record.seq);
-        let nodes = self.proving(published.size, places).await?;
+        let proven = keys.iter().chain(shown.iter().map(|(_, record)| record)).map(|record| record.seq);
+        let nodes = self.proving(published.size, proven).await?;
         let note = Checkpoint::parse(published.note.as_bytes()).map_err(pcm::Error::from)?;
-        let named: Vec<Vec<String>> = of
-            .claims
-            .iter()
-            .map(|claim| claim.evidence.iter().map(|seq| format!("r{seq}")).collect())
-            .collect();
+        let cited = |claim: &SentClaim| {
+            claim.evidence.iter().filter_map(|run_seq| places.get(run_seq)).map(|seq| rid(*seq)).collect()
+        };
+        let named: Vec<Vec<String>> = of.claims.iter().map(cited).collect();
         let claims = of.claims.iter().zip(&named).map(|(claim, evidence)| Claim {
             id: claim.id.as_str(),
             predicate: claim.pred.as_str(),
@@ -77,12 +71,12 @@ impl Service {
             intent: of.intent.as_ref().map(intended).transpose()?,
             text: of.text.as_ref().map(|text| text.as_str()),
             claims: claims.collect(),
-            grants: Vec::new(),
+            grants: self.links(&chain)?,
         };
         let proof = Proof {
             note: &note,
             nodes: &nodes,
-            records: shown.values().map(|(rid, record)| (rid.as_str(), record)).collect(),
+            records: shown.iter().map(|(rid, record)| (rid.as_str(), record)).collect(),
             openings: openings.iter().map(|(rid, reveal)| (rid.as_str(), reveal.clone())).collect(),
             keys: &keys,
         };
@@ -91,17 +85,14 @@ impl Service {
         let message = canon::parse(&bytes).map_err(pcm::Error::from)?.into_static();
         let answer = object(vec![("message", message), ("hash", text(hash.prefixed()))])?;
         let asked = Asked { by: who.name.clone(), id: of.request_id.clone(), request, answer };
-        self.note(Note { run_id: sender.run_id, name: MESSAGE_RECORD, hash, asked: Some(asked) }).await
+        self.note(Note { run_id: sender.run_id, name: MESSAGE_RECORD, hash, asked: Some(asked), kept: None })
+            .await
     }
 
     /// As whom a run's agent sends. Refused: another's token, a run that is over.
     async fn sender(&self, who: &Identity, of: &MessageSend) -> Result<Sender, Fault> {
-        let (run, owner) = self.inner().house.secrets.owner(of.run_token.as_str())?;
-        let caller = of.caller.as_ref().map_or(who.name.as_str(), |caller| caller.as_str());
-        if run != of.run_id.as_str() || owner != caller || (of.caller.is_some() && !who.gateway) {
-            let why = "the token is not this run's, or not its caller's";
-            return Err(Fault::new(FaultCode::RunTokenInvalid, why));
-        }
+        self.speaks_for(who, &of.run_id, &of.run_token, of.caller.as_ref())?;
+        let run = of.run_id.to_string();
         let origin = self.inner().log.origin().to_string();
         let found = self.look(move |state| {
             state.run(&run).map(|open| Sender {
@@ -114,6 +105,45 @@ impl Service {
         });
         found.await?.ok_or_else(|| Fault::new(FaultCode::RunClosed, "the run is over"))
     }
+}
+
+impl Service {
+    /// For whom a call is made that shows a run's token. Refused: another's token, a caller named by whoever is no gateway.
+    pub(crate) fn speaks_for(
+        &self,
+        who: &Identity,
+        run_id: &Id,
+        token: &Text<1024>,
+        caller: Option<&Name>,
+    ) -> Result<String, Fault> {
+        let (run, owner) = self.inner().house.secrets.owner(token.as_str())?;
+        let named = caller.map_or(who.name.as_str(), Name::as_str);
+        if run != run_id.as_str() || owner != named || (caller.is_some() && !who.gateway) {
+            let why = "the token is not this run's, or not its caller's";
+            return Err(Fault::new(FaultCode::RunTokenInvalid, why));
+        }
+        Ok(owner)
+    }
+
+    /// The links of a chain, signed for a message in which their records have these names.
+    fn links(&self, chain: &[Issued]) -> Result<Vec<Value<'static>>, Fault> {
+        let mut parent: Option<Grant> = None;
+        let mut links = Vec::new();
+        for issued in chain {
+            let approval: Vec<String> = issued.approval.iter().map(|seq| rid(*seq)).collect();
+            let approval: Vec<&str> = approval.iter().map(String::as_str).collect();
+            let logged = rid(issued.logged);
+            let signed = link(&issued.grant, parent.as_ref(), &logged, &approval, &*self.inner().key);
+            links.push(signed.map_err(refused)?);
+            parent = Grant::read(&issued.grant).ok();
+        }
+        Ok(links)
+    }
+}
+
+/// What a record is called in a message.
+fn rid(seq: u64) -> String {
+    format!("r{seq}")
 }
 
 fn replied<'v>(of: &'v Value<'_>) -> Result<(&'v str, Digest), Fault> {

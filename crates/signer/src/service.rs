@@ -4,7 +4,7 @@ use crate::attest::Attest;
 use crate::writer::{Job, Load, Writer};
 use async_trait::async_trait;
 use canon::Value;
-use env::{Duration, Source};
+use env::{Duration, Source, Timestamp};
 use keys::Signer;
 use ledger::StreamId;
 use pcm::signer::rpc::{Answer, ApprovalWait, Request, VERSIONS, reply};
@@ -54,6 +54,8 @@ pub(crate) struct Inner {
     /// Counts the batches in which an approval changed.
     moved: watch::Receiver<u64>,
     waits: Mutex<HashMap<String, usize>>,
+    /// Of each identity with a rate: what it has left, in millionths of a call, and when that was.
+    paces: Mutex<HashMap<String, (u64, Timestamp)>>,
 }
 
 /// The stream of the log's records.
@@ -112,6 +114,7 @@ impl Service {
             queue,
             moved,
             waits: Mutex::default(),
+            paces: Mutex::default(),
         }));
         if !reads_only && let Some(retires) = before.takes_over(&service.0.key.public())? {
             service.perform(Command::Key { key: service.0.key.public(), retires }).await?;
@@ -185,17 +188,29 @@ impl Service {
             Request::Read(of) => self.read(who, &of).await,
             Request::Reveal(of) => self.reveal(who, &of).await,
             Request::MessageSend(of) => self.message_send(who, &of).await,
-            request => {
-                let asks = matches!(request, Request::ApprovalRequest(_));
-                let mut command = Command::call(who, request, &self.0.policy)?;
-                if let Command::Call(called) = &mut command
-                    && let Some(run) = called.registers()
-                {
-                    called.taken = self.first_of(run).await?.is_some();
-                }
-                let answer = self.perform(command).await?;
-                Ok(if asks { self.with_link(answer) } else { answer })
-            }
+            Request::MessageStatus(of) => self.message_status(&of).await,
+            Request::GrantRequest(of) => self.grant_request(who, of).await,
+            Request::GrantDelegate(of) => self.grant_delegate(who, of).await,
+            Request::GrantRevoke(of) => self.grant_revoke(who, of).await,
+            request => self.plain(who, request).await,
+        }
+    }
+
+    /// A call that the core decides.
+    pub(crate) async fn plain(&self, who: &Identity, request: Request) -> Result<Answer, Fault> {
+        self.paced(who)?;
+        let asks = matches!(request, Request::ApprovalRequest(_));
+        let mut command = Command::call(who, request, &self.0.policy)?;
+        if let Command::Call(called) = &mut command
+            && let Some(run) = called.registers()
+        {
+            called.taken = self.first_of(run).await?.is_some();
+        }
+        let answer = self.perform(command).await?;
+        if asks {
+            typed(&answer).map(|standing| self.with_link(Answer::Approval(standing)))
+        } else {
+            Ok(answer)
         }
     }
 
@@ -207,6 +222,28 @@ impl Service {
     /// Says in a run that something was signed.
     pub(crate) async fn note(&self, note: Note) -> Result<Answer, Fault> {
         self.perform(Command::Note(note)).await
+    }
+
+    /// Refused: a call of an identity that has called as often as it may.
+    fn paced(&self, who: &Identity) -> Result<(), Fault> {
+        const CALL: u64 = 1_000_000;
+        let Some(rate) = who.rate.map(u64::from).filter(|rate| *rate > 0) else { return Ok(()) };
+        let (burst, now) = (rate.saturating_mul(2 * CALL), self.0.source.now());
+        let mut paces = self.0.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, at) = paces.entry(who.name.clone()).or_insert((burst, now));
+        let passed = now.since(*at).as_micros();
+        *left = left.saturating_add(passed.saturating_mul(rate)).min(burst);
+        *at = now;
+        match left.checked_sub(CALL) {
+            Some(rest) => {
+                *left = rest;
+                Ok(())
+            }
+            None => Err(Fault {
+                retry_after_ms: Some((CALL - *left) / rate / 1000 + 1),
+                ..Fault::new(FaultCode::QuotaExceeded, "as many calls a second as this identity may make")
+            }),
+        }
     }
 
     async fn perform(&self, command: Command) -> Result<Answer, Fault> {
@@ -331,6 +368,12 @@ impl std::fmt::Debug for Setup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Setup").field("org", &self.org).finish_non_exhaustive()
     }
+}
+
+/// An answer as what it is, also where it is remembered of an earlier sending.
+pub(crate) fn typed<T: for<'de> serde::Deserialize<'de>>(answer: &Answer) -> Result<T, Fault> {
+    let bytes = canon::to_vec(answer).map_err(pcm::Error::from)?;
+    Ok(canon::from_slice(&bytes).map_err(pcm::Error::from)?)
 }
 
 pub(crate) fn unavailable(error: StoreError) -> Fault {

@@ -40,6 +40,11 @@ pub(crate) fn run_key(run: &str) -> String {
     format!("evidence/run/{run}")
 }
 
+/// Where the records that name this hash are found.
+pub(crate) fn noted_key(hash: &str) -> String {
+    format!("evidence/noted/{hash}")
+}
+
 /// A place in the log, so that places order as texts do.
 pub(crate) fn place(seq: u64) -> String {
     format!("{seq:016}")
@@ -284,6 +289,9 @@ impl Writer {
                     point(Pointer::Clear { key, item });
                 }
                 _ => {}
+            }
+            if let Some(hash) = &one.noted {
+                point(set(&noted_key(hash), place(one.seq())));
             }
         }
         let entries = sealed.iter().zip(lines).map(|(one, bytes)| Entry {

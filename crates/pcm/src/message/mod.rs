@@ -22,7 +22,7 @@ mod wire;
 
 pub use check::{At, Finding, Judgement, TAG, verify};
 pub use code::{Class, Code, Overall, Verdict};
-pub use grants::{GRANT_RECORD, GRANT_TAG, Grant, asked};
+pub use grants::{GRANT_RECORD, GRANT_TAG, GRANT_TOOL, Grant, REVOKED_RECORD, asked};
 pub use receiver::Receiver;
 pub use replay::{Acceptance, Memory, Replay};
 pub use send::{Claim, Draft, Intent, MESSAGE_RECORD, Proof, Reveal, grant_record, link, message_record};

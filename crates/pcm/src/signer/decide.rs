@@ -7,9 +7,9 @@ use super::policy::{self, Judged, Policy};
 use super::rpc::{Answer, ApprovalConsume, ArgsSource, Decide, Id, Name, Request, Ruling, Text};
 use super::state::{Run, State};
 use super::{Fault, FaultCode, runs};
+use crate::Position;
 use crate::opening::arguments_digest;
 use crate::write::{self, Draft, Place, epoch, retirement};
-use crate::{Position, message};
 use canon::{Digest, Value};
 use env::{Duration, Env, Timestamp};
 use keys::PublicKey;
@@ -84,6 +84,8 @@ pub struct Note {
     pub hash: Digest,
     /// The request it answers.
     pub asked: Option<Asked>,
+    /// To be kept beside it: what was signed.
+    pub kept: Option<Value<'static>>,
 }
 
 /// A request that is answered from elsewhere than the state, and its answer.
@@ -359,13 +361,15 @@ pub(super) fn said(
 fn note(state: &State, note: &Note, env: &mut Env) -> Result<Decision, Fault> {
     let closed = || Fault::new(FaultCode::RunClosed, "the run is over");
     let run = state.run(&note.run_id).ok_or_else(closed)?;
-    let data = match note.name {
-        message::GRANT_RECORD => message::grant_record(&note.hash),
-        _ => message::message_record(&note.hash),
-    }?;
+    let data =
+        write::object(vec![("name", write::text(note.name)), ("hash", write::text(note.hash.prefixed()))])?;
     let recorded = Answer::Recorded(super::rpc::Recorded { run_seq: run.chain.seq });
     let answer = note.asked.as_ref().map_or(recorded, |asked| Answer::Other(asked.answer.clone()));
-    let mut decision = Decision { records: vec![said(run, "signer", "ext", data, env)], answer };
+    let mut record = said(run, "signer", "ext", data, env);
+    if let Some(kept) = &note.kept {
+        record.keep("signed", kept.clone())?;
+    }
+    let mut decision = Decision { records: vec![record], answer };
     if let Some(asked) = &note.asked {
         decision.remember(&asked.by, &asked.id, &asked.request)?;
     }

@@ -20,6 +20,8 @@ pub struct Identity {
     pub operator: bool,
     /// The person it belongs to: they never answer what it asks.
     pub person: Option<String>,
+    /// Calls a second that change something, twice as many at once; `None` for as many as come (spec 3.16, D40).
+    pub rate: Option<u32>,
 }
 
 impl Identity {

@@ -403,6 +403,56 @@ pub struct SentClaim {
     pub evidence: Vec<u64>,
 }
 
+/// Asks a person for a grant (spec 4.6): a held call of `pcm.grant` whose arguments are the grant without its root. Asked again with
+/// the same members once somebody has approved, it issues the grant. It takes two places of the stream.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantRequest {
+    pub request_id: Id,
+    pub run_id: Id,
+    pub run_token: Text<1024>,
+    pub stream: Id,
+    pub client_seq: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Name>,
+    pub tool_call_id: Id,
+    pub grant: Value<'static>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Text<1024>>,
+}
+
+/// Passes a grant on. `grant` comes without `parent`, which is the hash of the one it narrows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantDelegate {
+    pub request_id: Id,
+    pub run_id: Id,
+    pub run_token: Text<1024>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Name>,
+    pub parent: Text<71>,
+    pub grant: Value<'static>,
+}
+
+/// Takes a grant back, by its hash.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrantRevoke {
+    pub request_id: Id,
+    pub run_id: Id,
+    pub run_token: Text<1024>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Name>,
+    pub grant: Text<71>,
+}
+
+/// Whether a message or a grant of this hash was signed here.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageStatus {
+    pub hash: Text<71>,
+}
+
 /// A call, whole.
 #[derive(Debug, Clone)]
 pub enum Request {
@@ -422,6 +472,10 @@ pub enum Request {
     ObserveEffect(ObserveEffect),
     Reveal(Reveal),
     MessageSend(MessageSend),
+    MessageStatus(MessageStatus),
+    GrantRequest(GrantRequest),
+    GrantDelegate(GrantDelegate),
+    GrantRevoke(GrantRevoke),
     Status,
     CheckpointNudge,
 }
@@ -456,6 +510,10 @@ impl Request {
             "observe_effect" => Self::ObserveEffect(of(body)?),
             "reveal" => Self::Reveal(of(body)?),
             "message_send" => Self::MessageSend(of(body)?),
+            "message_status" => Self::MessageStatus(of(body)?),
+            "grant_request" => Self::GrantRequest(of(body)?),
+            "grant_delegate" => Self::GrantDelegate(of(body)?),
+            "grant_revoke" => Self::GrantRevoke(of(body)?),
             "status" => of::<Nothing>(body).map(|_| Self::Status)?,
             "checkpoint_nudge" => of::<Nothing>(body).map(|_| Self::CheckpointNudge)?,
             other => return Err(Fault::invalid(format!("there is no method {other:?}"))),
@@ -484,6 +542,10 @@ impl Request {
             Self::ObserveEffect(of) => ("observe_effect", body(of)?),
             Self::Reveal(of) => ("reveal", body(of)?),
             Self::MessageSend(of) => ("message_send", body(of)?),
+            Self::MessageStatus(of) => ("message_status", body(of)?),
+            Self::GrantRequest(of) => ("grant_request", body(of)?),
+            Self::GrantDelegate(of) => ("grant_delegate", body(of)?),
+            Self::GrantRevoke(of) => ("grant_revoke", body(of)?),
             Self::Status => ("status", b"{}".to_vec()),
             Self::CheckpointNudge => ("checkpoint_nudge", b"{}".to_vec()),
         };

@@ -129,6 +129,8 @@ pub struct Sealed {
     pub first: u64,
     /// The approval it is about.
     pub approval: Option<String>,
+    /// What was signed, where it says so: its hash in hex.
+    pub noted: Option<String>,
     /// Kept sealed beside the record: what it commits to, and the request that made it.
     pub kept: Option<Vec<u8>>,
 }
@@ -238,9 +240,11 @@ impl State {
         let (value, sealed) = draft.seal(&place, kid)?;
         let event = Event::unchecked(&value)?;
         let approval = event.data_text("approval_id").map(str::to_owned);
+        let noted = event.data_text("hash").filter(|_| said.kind == "ext");
+        let noted = noted.and_then(|hash| hash.strip_prefix("sha256:")).map(str::to_owned);
         self.fold(&event, &sealed.hash, said.kept.as_ref());
         let kept = said.kept.as_ref().map(canon::to_vec).transpose()?;
-        Ok(Sealed { sealed, prev, kind: said.kind, first, approval, kept, tenant, run_id })
+        Ok(Sealed { sealed, prev, kind: said.kind, first, approval, noted, kept, tenant, run_id })
     }
 }
 

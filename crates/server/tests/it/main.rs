@@ -12,6 +12,7 @@ mod doors;
 mod edge;
 mod errors;
 mod events;
+mod evidence;
 mod isolation;
 mod mandates;
 mod mcp;

@@ -35,7 +35,7 @@ fn asking(run: &Run) -> ApprovalRequest {
     }
 }
 
-fn answered(asked: &ApprovalStanding, approve: bool) -> Answered {
+pub fn answered(asked: &ApprovalStanding, approve: bool) -> Answered {
     Answered {
         approval_id: asked.approval_id.clone(),
         approve,

@@ -108,6 +108,7 @@ pub fn agent() -> Identity {
         observer: false,
         operator: false,
         person: None,
+        rate: None,
     }
 }
 

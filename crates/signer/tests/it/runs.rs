@@ -153,3 +153,20 @@ async fn two_signers_on_one_log_keep_one_chain() {
     house.verified(&one.told.run_id).await;
     other.verified(&two.told.run_id).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_identity_calls_as_often_as_it_may() {
+    let house = House::new().await;
+    let slow = pcm::signer::Identity { rate: Some(5), ..agent() };
+    let mut run = Run::begin(house.seat(&slow), None).await;
+    // Ten at once, of which the registration was one.
+    for call in 0..9 {
+        let decide = run.deciding(&format!("call-{call}"), "http_get", args());
+        run.seat.decide(decide).await.unwrap();
+    }
+    let decide = run.deciding("call-9", "http_get", args());
+    let refused = run.seat.decide(decide.clone()).await.unwrap_err();
+    assert_eq!((refused.code, refused.retry_after_ms), (FaultCode::QuotaExceeded, Some(201)));
+    house.source.advance(env::Duration::from_millis(201));
+    run.seat.decide(decide).await.unwrap();
+}
