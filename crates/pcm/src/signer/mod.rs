@@ -7,7 +7,7 @@
 //!
 //! | what | where | spec |
 //! |---|---|---|
-//! | calls and answers on the wire | `rpc.rs` | 3.15 |
+//! | calls and answers on the wire | `rpc/` | 3.15 |
 //! | who calls, and tokens of runs | `identity.rs` | 3.10, 3.15 |
 //! | rules for tools, hosts, paths, commands, amounts | `policy.rs` | 4.9 |
 //! | which key is in force | `keyed.rs` | 3.4 |
