@@ -57,6 +57,7 @@ impl Dev {
             observer: false,
             operator: false,
             person: None,
+            rate: None,
         };
         Ok(Self { seat: Seat { service, who }, stop, running })
     }

@@ -47,6 +47,7 @@ fn seat(service: &Service, gateway: bool) -> Arc<Seat> {
         observer: false,
         operator: true,
         person: None,
+        rate: None,
     };
     Arc::new(Seat { service: service.clone(), who })
 }
