@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
     ("evm", &["canon", "ledger", "fetch"]),
     ("verifier", &["canon", "env", "keys", "ledger", "mandate", "fetch", "evm"]),
+    ("agent", &["canon", "env", "ledger", "pcm", "signer", "fetch"]),
     (
         "server",
         &[
