@@ -8,8 +8,8 @@ use canon::Value;
 use env::{Source, System};
 use pcm::opening::arguments_digest;
 use signer::rpc::{
-    Agent, ApprovalConsume, ApprovalRequest, ApprovalStanding, ApprovalState, ApprovalWait, ArgsSource, CloseRun,
-    Complete, Decide, Id, Name, Observe, Recorded, RegisterRun, Ruling, Status, Text, Trusted,
+    Agent, ApprovalConsume, ApprovalRequest, ApprovalStanding, ApprovalState, ApprovalWait, ArgsSource,
+    CloseRun, Complete, Decide, Id, Name, Observe, Recorded, RegisterRun, Ruling, Status, Text, Trusted,
 };
 use signer::{Attest, Fault, FaultCode};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -125,7 +125,12 @@ impl Custody {
         decision
     }
 
-    async fn ask_alone(&self, parked: &Parked, tool: &str, arguments: Value<'static>) -> Result<Decision, Error> {
+    async fn ask_alone(
+        &self,
+        parked: &Parked,
+        tool: &str,
+        arguments: Value<'static>,
+    ) -> Result<Decision, Error> {
         let standing = self.run.wait(&*self.signer, &parked.approval, HELD).await?;
         let denied = |code: &str, text: String| {
             let decision = Some(parked.decision.clone());
@@ -138,7 +143,10 @@ impl Custody {
                 if !used.ok {
                     self.state().unpark(parked)?;
                     let code = used.rule_ids.first().map_or("TK-APPROVAL-REQUIRED", String::as_str);
-                    return denied(code, used.reason.unwrap_or_else(|| "the approval is of no use".to_owned()));
+                    return denied(
+                        code,
+                        used.reason.unwrap_or_else(|| "the approval is of no use".to_owned()),
+                    );
                 }
                 let sent = parked.sent();
                 let mut state = self.state();
@@ -159,7 +167,13 @@ impl Custody {
             ApprovalState::Consumed => {
                 self.state().unpark(parked)?;
                 let outcome = Outcome::Unknown("the gateway ended when it was to be sent".to_owned());
-                let done = self.run.complete(&*self.signer, &parked.call, &parked.decision, &parked.digest, &outcome);
+                let done = self.run.complete(
+                    &*self.signer,
+                    &parked.call,
+                    &parked.decision,
+                    &parked.digest,
+                    &outcome,
+                );
                 settled(done.await)?;
                 denied("unknown", UNKNOWN.to_owned())
             }
@@ -346,7 +360,12 @@ impl Running {
         again(|| signer.approval_request(of.clone())).await
     }
 
-    async fn wait(&self, signer: &dyn Attest, approval: &str, millis: u64) -> Result<ApprovalStanding, Error> {
+    async fn wait(
+        &self,
+        signer: &dyn Attest,
+        approval: &str,
+        millis: u64,
+    ) -> Result<ApprovalStanding, Error> {
         let of = ApprovalWait {
             run_id: id(&self.held.run)?,
             run_token: text(&self.held.token)?,
@@ -423,7 +442,8 @@ fn told(outcome: &Outcome) -> Result<Told, Error> {
     match outcome {
         Outcome::Answered { content, ok } => {
             let value = canon::parse(content.as_bytes()).map_err(|error| unreadable(&error))?;
-            let error = value.get("error").map(canon::to_vec).transpose().map_err(|error| unreadable(&error))?;
+            let error =
+                value.get("error").map(canon::to_vec).transpose().map_err(|error| unreadable(&error))?;
             let error = error.and_then(|bytes| clipped(&String::from_utf8_lossy(&bytes)));
             let status = if *ok { Status::Ok } else { Status::Error };
             Ok((status, value.get("result").map(Value::to_owned), error))

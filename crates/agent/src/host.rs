@@ -25,7 +25,11 @@ pub async fn listen(input: Reader, events: mpsc::Sender<Event>) {
 }
 
 /// Writes what the hub says to the host. Ends once the hub has let go and everything is written.
-pub async fn speak(mut output: Writer, mut lines: mpsc::UnboundedReceiver<String>, events: mpsc::Sender<Event>) {
+pub async fn speak(
+    mut output: Writer,
+    mut lines: mpsc::UnboundedReceiver<String>,
+    events: mpsc::Sender<Event>,
+) {
     let mut batch = Vec::new();
     while let Some(line) = lines.recv().await {
         batch.clear();

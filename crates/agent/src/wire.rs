@@ -1,7 +1,7 @@
 //! One JSON-RPC message as the text it came in, and where its members stand in it. What is not changed keeps its bytes.
 
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 use std::ops::Range;
@@ -134,7 +134,9 @@ impl Message {
     }
     /// The same message with another id.
     pub fn with_id(&self, raw: &str) -> String {
-        self.id.as_ref().map_or_else(|| self.text.clone(), |id| splice(&self.text, vec![(id.clone(), raw.to_owned())]))
+        self.id
+            .as_ref()
+            .map_or_else(|| self.text.clone(), |id| splice(&self.text, vec![(id.clone(), raw.to_owned())]))
     }
     /// The same message without these parameters.
     pub fn without(&self, names: &[&str]) -> String {
@@ -204,7 +206,10 @@ pub fn result(id: &str, result: &str) -> String {
 
 /// A response that refuses.
 pub fn error(id: &str, code: i32, message: &str) -> String {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{}}}}}", quoted(message))
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{}}}}}",
+        quoted(message)
+    )
 }
 
 /// A request or, without an id, a notification.
@@ -254,7 +259,10 @@ mod tests {
     fn a_message_is_known_by_its_outermost_members() {
         check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Some(Kind::Request("ping")));
         check(r#"{"id":"a","method":"tools\/call","params":{}}"#, Some(Kind::Request("tools/call")));
-        check(r#"{"method":"notifications/initialized"}"#, Some(Kind::Notification("notifications/initialized")));
+        check(
+            r#"{"method":"notifications/initialized"}"#,
+            Some(Kind::Notification("notifications/initialized")),
+        );
         check(r#"{"id":1,"result":null}"#, Some(Kind::Response));
         check(r#"{"id":null,"error":{"code":1,"message":"x"}}"#, Some(Kind::Response));
         for bad in [

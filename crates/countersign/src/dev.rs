@@ -40,7 +40,8 @@ impl Dev {
         let house = House::open(config).await?;
         let file = folder.join(crate::config::DEFAULT_FILE);
         let text = format!("data = {folder:?}\n\n[evidence]\norigin = {ORIGIN:?}\n");
-        std::fs::write(&file, text).map_err(|error| Failure::unusable(format!("{}: {error}", file.display())))?;
+        std::fs::write(&file, text)
+            .map_err(|error| Failure::unusable(format!("{}: {error}", file.display())))?;
         let service = service(&house.config, &own, &house.journal, false).await?;
         let (stop, stopped) = oneshot::channel();
         let runs = service.clone();

@@ -56,7 +56,8 @@ impl Hub {
 
     /// Reads a call strictly: what the upstream could read otherwise is not sent.
     fn read_call(&self, up: usize, message: &Message) -> Result<Call, Notice> {
-        let refused = |why: String| Notice::new("deny", "TK-ARGS-INVALID", format!("The call was not sent: {why}"));
+        let refused =
+            |why: String| Notice::new("deny", "TK-ARGS-INVALID", format!("The call was not sent: {why}"));
         canon::parse(message.text().as_bytes()).map_err(|error| refused(error.to_string()))?;
         let names = message.params().and_then(|params| wire::members(params, 0..params.len()));
         let names = names.ok_or_else(|| refused("it has no parameters".to_owned()))?;
@@ -105,8 +106,9 @@ impl Hub {
     /// The call waits for a person, and nobody waits for it: it is answered with where the person is asked.
     fn park(&mut self, raw: &str, modern: bool, message: &Message, asked: &Asked) {
         let seen = message.param_text(&["requestState"]).is_some_and(|state| state == asked.approval);
-        let can_lead =
-            message.param(&["_meta", "io.modelcontextprotocol/clientCapabilities", "elicitation", "url"]).is_some();
+        let can_lead = message
+            .param(&["_meta", "io.modelcontextprotocol/clientCapabilities", "elicitation", "url"])
+            .is_some();
         if let (true, true, false, Some(url)) = (modern, can_lead, seen, &asked.url) {
             let params = elicitation(asked, url);
             let result = format!(
@@ -152,7 +154,8 @@ impl Hub {
             Answer::Error => observe::content("error", text),
         };
         let outcome = Outcome::Answered { content, ok };
-        let (gate, host, ticket, raw) = (Arc::clone(&self.gate), self.host.clone(), ticket.clone(), raw.to_owned());
+        let (gate, host, ticket, raw) =
+            (Arc::clone(&self.gate), self.host.clone(), ticket.clone(), raw.to_owned());
         self.recording.spawn(async move {
             let line = match gate.complete(&ticket, &outcome).await {
                 Ok(()) => message.into_text(),
@@ -164,7 +167,8 @@ impl Hub {
 
     /// Records that a call has no answer, and says so.
     pub(super) fn record_lost(&mut self, ticket: &Ticket, outcome: Outcome, raw: &str, modern: bool) {
-        let (gate, host, ticket, raw) = (Arc::clone(&self.gate), self.host.clone(), ticket.clone(), raw.to_owned());
+        let (gate, host, ticket, raw) =
+            (Arc::clone(&self.gate), self.host.clone(), ticket.clone(), raw.to_owned());
         self.recording.spawn(async move {
             let line = match gate.complete(&ticket, &outcome).await {
                 Ok(()) => Notice::lost(&outcome).line(&raw, modern),
@@ -211,7 +215,11 @@ impl Notice {
         let more = denial.decision.as_ref().map(|id| format!(",\"decision_id\":{}", wire::quoted(id)));
         Self {
             more: more.unwrap_or_default(),
-            ..Self::new("deny", denial.code.clone(), format!("Not allowed ({}): {}", denial.code, denial.text))
+            ..Self::new(
+                "deny",
+                denial.code.clone(),
+                format!("Not allowed ({}): {}", denial.code, denial.text),
+            )
         }
     }
 

@@ -115,7 +115,8 @@ impl Hub {
     fn greet_again(&mut self, up: usize) {
         let Some(params) = self.greeting.as_ref().map(|greeting| greeting.params.clone()) else { return };
         let raw = self.own_id();
-        self.pending.insert((up, Id::of(&raw)), Pending { raw: raw.clone(), what: What::Again, modern: false });
+        self.pending
+            .insert((up, Id::of(&raw)), Pending { raw: raw.clone(), what: What::Again, modern: false });
         self.send_now(up, wire::call(Some(&raw), "initialize", &params));
     }
 
@@ -130,7 +131,12 @@ impl Hub {
         }
         let subscribed = self.ups.get(up).map(|up| up.subscribed.clone()).unwrap_or_default();
         for uri in subscribed {
-            self.repeat(up, "resources", "resources/subscribe", &format!("{{\"uri\":{}}}", wire::quoted(&uri)));
+            self.repeat(
+                up,
+                "resources",
+                "resources/subscribe",
+                &format!("{{\"uri\":{}}}", wire::quoted(&uri)),
+            );
         }
         self.set_ready(up, true);
         for (kind, method) in [
@@ -172,7 +178,8 @@ impl Hub {
 
     /// What an upstream says it can do.
     pub(super) fn learn(&mut self, at: usize, message: &Message) {
-        let capabilities = message.result().and_then(|result| wire::find(message.text(), result, &["capabilities"]));
+        let capabilities =
+            message.result().and_then(|result| wire::find(message.text(), result, &["capabilities"]));
         let capabilities = capabilities.and_then(|span| message.at(&span)).unwrap_or("{}").to_owned();
         if let Some(up) = self.ups.get_mut(at) {
             up.capabilities = capabilities;
@@ -187,7 +194,8 @@ impl Hub {
 
     /// Answers every request that an upstream will not answer. No call is sent again: what came of it is not known.
     pub(super) fn fail_all(&mut self, up: usize, why: &str, sent: bool) {
-        let ids: Vec<Id> = self.pending.keys().filter(|(at, _)| *at == up).map(|(_, id)| id.clone()).collect();
+        let ids: Vec<Id> =
+            self.pending.keys().filter(|(at, _)| *at == up).map(|(_, id)| id.clone()).collect();
         for id in ids {
             self.lost(up, &id, why, sent);
         }

@@ -101,7 +101,8 @@ impl Hub {
 
     /// The upstreams that say they have a capability, or never said what they have.
     fn able(&self, capability: &str) -> Vec<usize> {
-        let able = |at: &usize| !self.greeted(*at) || self.ups.get(*at).is_some_and(|up| up.has(&[capability]));
+        let able =
+            |at: &usize| !self.greeted(*at) || self.ups.get(*at).is_some_and(|up| up.has(&[capability]));
         (0..self.ups.len()).filter(able).collect()
     }
 
@@ -114,10 +115,15 @@ impl Hub {
             "completion/complete" => (&["ref", "name"], By::Name),
             "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => (&["taskId"], By::Name),
             _ => {
-                return self.reply(wire::error(raw, -32601, &format!("{method:?} is not passed on to several servers")));
+                return self.reply(wire::error(
+                    raw,
+                    -32601,
+                    &format!("{method:?} is not passed on to several servers"),
+                ));
             }
         };
-        let named = message.param(path).and_then(|span| Some((span.clone(), wire::text_at(message.text(), &span)?)));
+        let named =
+            message.param(path).and_then(|span| Some((span.clone(), wire::text_at(message.text(), &span)?)));
         let Some((span, name)) = named else {
             return self.reply(wire::error(raw, -32602, &format!("{} is missing", path.join("."))));
         };
@@ -154,13 +160,17 @@ impl Hub {
         let pages = match cursor.as_deref().map(merge::pages) {
             None => self.able(list.capability).into_iter().map(|up| (self.name(up), None)).collect(),
             Some(Some(pages)) => pages.into_iter().map(|(up, cursor)| (up, Some(cursor))).collect::<Vec<_>>(),
-            Some(None) => return self.reply(wire::error(&raw, -32602, "the cursor is not one of this server")),
+            Some(None) => {
+                return self.reply(wire::error(&raw, -32602, "the cursor is not one of this server"));
+            }
         };
         let join = self.join(raw, modern, Together::List(list));
         for (name, cursor) in pages {
             let Some(up) = self.ups.iter().position(|up| up.name == name && up.is_up()) else { continue };
             let text = match (message.param(&["cursor"]), cursor) {
-                (Some(span), Some(cursor)) => wire::splice(message.text(), vec![(span, wire::quoted(&cursor))]),
+                (Some(span), Some(cursor)) => {
+                    wire::splice(message.text(), vec![(span, wire::quoted(&cursor))])
+                }
                 _ => message.text().to_owned(),
             };
             self.ask_part(join, up, text, modern);
@@ -197,10 +207,13 @@ impl Hub {
                 .filter(|(at, _)| *at == up)
                 .map(|(_, own)| wire::quoted(&own))
                 .collect();
-            let edits = wanted.clone().map(|span| (span, format!("[{}]", own.join(",")))).into_iter().collect();
+            let edits =
+                wanted.clone().map(|span| (span, format!("[{}]", own.join(",")))).into_iter().collect();
             let text = wire::splice(message.text(), edits);
             let pending = Pending { raw: raw.clone(), what: What::Swallow, modern };
-            if let Some(message) = Message::read(text).filter(|_| self.ups.get(up).is_some_and(super::Up::is_up)) {
+            if let Some(message) =
+                Message::read(text).filter(|_| self.ups.get(up).is_some_and(super::Up::is_up))
+            {
                 self.pending.insert((up, id.clone()), pending);
                 let _ = self.send(up, message);
             }
@@ -252,7 +265,8 @@ impl Hub {
         join.parts.sort_by_key(|(up, _)| *up);
         let parts: Vec<(usize, String)> =
             join.parts.into_iter().filter_map(|(up, result)| Some((up, result?))).collect();
-        let named: Vec<(String, &str)> = parts.iter().map(|(up, text)| (self.name(*up), text.as_str())).collect();
+        let named: Vec<(String, &str)> =
+            parts.iter().map(|(up, text)| (self.name(*up), text.as_str())).collect();
         match join.kind {
             Together::Empty => {
                 let kind = if join.modern { "{\"resultType\":\"complete\"}" } else { "{}" };
@@ -262,13 +276,16 @@ impl Hub {
                 self.reply(wire::error(&join.raw, -32601, "none of the servers answers this"));
             }
             Together::Greeting => {
-                let asked = self.greeting.as_ref().filter(|_| !join.modern).map(|greeting| greeting.params.as_str());
+                let asked =
+                    self.greeting.as_ref().filter(|_| !join.modern).map(|greeting| greeting.params.as_str());
                 self.reply(wire::result(&join.raw, &merge::greeting(&named, asked)));
             }
             Together::List(list) => {
                 let merged = merge::list(&named, list, join.modern);
                 for (name, uri) in merged.names {
-                    if let Some(up) = self.ups.iter().position(|up| up.name == name).filter(|_| list.by == By::Uri) {
+                    if let Some(up) =
+                        self.ups.iter().position(|up| up.name == name).filter(|_| list.by == By::Uri)
+                    {
                         self.owners.insert(uri, up);
                     }
                 }
@@ -291,14 +308,18 @@ impl Hub {
             return self.reply(message.with_id(&own));
         }
         let edit = match message.kind() {
-            wire::Kind::Notification("notifications/cancelled") => message.param(&["requestId"]).and_then(|span| {
-                let raw = message.at(&span)?;
-                let known = self.asked.iter().find(|(_, (at, own))| *at == up && own == raw)?;
-                Some((span, known.0.as_raw()))
-            }),
+            wire::Kind::Notification("notifications/cancelled") => {
+                message.param(&["requestId"]).and_then(|span| {
+                    let raw = message.at(&span)?;
+                    let known = self.asked.iter().find(|(_, (at, own))| *at == up && own == raw)?;
+                    Some((span, known.0.as_raw()))
+                })
+            }
             wire::Kind::Notification("notifications/resources/updated") => {
                 let uri = message.param_text(&["uri"]);
-                uri.and_then(|uri| Some((message.param(&["uri"])?, wire::quoted(&By::Uri.prefixed(&self.name(up), &uri)))))
+                uri.and_then(|uri| {
+                    Some((message.param(&["uri"])?, wire::quoted(&By::Uri.prefixed(&self.name(up), &uri))))
+                })
             }
             _ => None,
         };

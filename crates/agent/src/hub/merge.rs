@@ -21,14 +21,17 @@ pub(super) fn list(parts: &[(String, &str)], list: List, modern: bool) -> Merged
     let (mut lifetime, mut shared) = (None::<u64>, true);
     for (up, result) in parts {
         let all = 0..result.len();
-        let spans = wire::find(result, all.clone(), &[list.member]).and_then(|span| wire::elements(result, span));
+        let spans =
+            wire::find(result, all.clone(), &[list.member]).and_then(|span| wire::elements(result, span));
         for span in spans.unwrap_or_default() {
             if let Some((element, name)) = renamed(result, span, up, list) {
                 elements.push(element);
                 names.push((up.clone(), name));
             }
         }
-        let text = |name: &str| wire::find(result, all.clone(), &[name]).and_then(|span| wire::text_at(result, &span));
+        let text = |name: &str| {
+            wire::find(result, all.clone(), &[name]).and_then(|span| wire::text_at(result, &span))
+        };
         if let Some(cursor) = text("nextCursor") {
             more.insert(up.clone(), cursor);
         }
@@ -43,7 +46,9 @@ pub(super) fn list(parts: &[(String, &str)], list: List, modern: bool) -> Merged
     if modern {
         let scope = if shared { "public" } else { "private" };
         let lifetime = lifetime.unwrap_or(0);
-        result.push_str(&format!(",\"resultType\":\"complete\",\"ttlMs\":{lifetime},\"cacheScope\":\"{scope}\""));
+        result.push_str(&format!(
+            ",\"resultType\":\"complete\",\"ttlMs\":{lifetime},\"cacheScope\":\"{scope}\""
+        ));
     }
     result.push('}');
     Merged { result, names }
@@ -79,7 +84,8 @@ pub(super) fn greeting(parts: &[(String, &str)], asked: Option<&str>) -> String 
             said.push(format!("Of {up}:\n{text}"));
         }
     }
-    let server = json!({ "name": "countersign", "title": "Countersign", "version": env!("CARGO_PKG_VERSION") });
+    let server =
+        json!({ "name": "countersign", "title": "Countersign", "version": env!("CARGO_PKG_VERSION") });
     let mut merged = json!({ "capabilities": capabilities });
     let Some(object) = merged.as_object_mut() else { return String::new() };
     if !said.is_empty() {
@@ -95,10 +101,15 @@ pub(super) fn greeting(parts: &[(String, &str)], asked: Option<&str>) -> String 
             object.insert("serverInfo".to_owned(), server);
         }
         None => {
-            let lists = all.iter().filter_map(|(_, one)| one.get("supportedVersions").and_then(Value::as_array));
+            let lists =
+                all.iter().filter_map(|(_, one)| one.get("supportedVersions").and_then(Value::as_array));
             let lists: Vec<&Vec<Value>> = lists.collect();
             let common = lists.first().map(|first| {
-                first.iter().filter(|version| lists.iter().all(|list| list.contains(version))).cloned().collect()
+                first
+                    .iter()
+                    .filter(|version| lists.iter().all(|list| list.contains(version)))
+                    .cloned()
+                    .collect()
             });
             let lifetime = all.iter().filter_map(|(_, one)| one.get("ttlMs").and_then(Value::as_u64)).min();
             object.insert("supportedVersions".to_owned(), Value::Array(common.unwrap_or_default()));
@@ -129,13 +140,8 @@ mod tests {
     use super::super::many::By;
     use super::*;
 
-    const TOOLS: List = List {
-        method: "tools/list",
-        capability: "tools",
-        member: "tools",
-        name: "name",
-        by: By::Name,
-    };
+    const TOOLS: List =
+        List { method: "tools/list", capability: "tools", member: "tools", name: "name", by: By::Name };
 
     #[test]
     fn a_page_is_the_next_page_of_each_and_elements_keep_their_bytes() {
@@ -158,10 +164,17 @@ mod tests {
     #[test]
     fn together_they_can_what_any_of_them_can() {
         let parts = [
-            ("a".to_owned(), r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":false}},"instructions":"A"}"#),
-            ("b".to_owned(), r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{}}}"#),
+            (
+                "a".to_owned(),
+                r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":false}},"instructions":"A"}"#,
+            ),
+            (
+                "b".to_owned(),
+                r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"logging":{}}}"#,
+            ),
         ];
-        let merged: Value = serde_json::from_str(&greeting(&parts, Some(r#"{"protocolVersion":"2025-11-25"}"#))).unwrap();
+        let merged: Value =
+            serde_json::from_str(&greeting(&parts, Some(r#"{"protocolVersion":"2025-11-25"}"#))).unwrap();
         assert_eq!(merged["capabilities"], json!({ "tools": { "listChanged": true }, "logging": {} }));
         assert_eq!(merged["protocolVersion"], "2025-06-18");
         assert_eq!(merged["instructions"], "Of a:\nA");

@@ -8,9 +8,9 @@ mod many;
 mod merge;
 mod observe;
 
+use crate::Error;
 use crate::gate::{Asked, Call, Decision, Gate, Outcome, Ticket};
 use crate::wire::{self, Id, Kind, Message};
-use crate::Error;
 use life::Up;
 use many::Join;
 use std::collections::{HashMap, HashSet};
@@ -27,16 +27,37 @@ pub enum Event {
     /// The host has closed its side, or this process is asked to end.
     HostClosed,
     /// An upstream can be written to.
-    Up { up: usize, link: mpsc::UnboundedSender<Message> },
+    Up {
+        up: usize,
+        link: mpsc::UnboundedSender<Message>,
+    },
     /// An upstream says this.
-    From { up: usize, line: Vec<u8> },
+    From {
+        up: usize,
+        line: Vec<u8>,
+    },
     /// An upstream has ended, or could not be started.
-    Down { up: usize, why: String },
+    Down {
+        up: usize,
+        why: String,
+    },
     /// An upstream has forgotten who we are: it is greeted again.
-    Forgot { up: usize },
+    Forgot {
+        up: usize,
+    },
     /// A request that will not be answered; `sent` where the upstream may have taken it.
-    Lost { up: usize, id: Id, why: String, sent: bool },
-    Decided { up: usize, id: Id, call: Call, decision: Result<Decision, Error> },
+    Lost {
+        up: usize,
+        id: Id,
+        why: String,
+        sent: bool,
+    },
+    Decided {
+        up: usize,
+        id: Id,
+        call: Call,
+        decision: Result<Decision, Error>,
+    },
     /// What is still missing of an answer of several upstreams is not waited for.
     Late(u64),
 }
@@ -115,9 +136,15 @@ struct Pending {
 enum What {
     Pass,
     Observe(String),
-    Deciding { message: Box<Message>, cancelled: bool },
+    Deciding {
+        message: Box<Message>,
+        cancelled: bool,
+    },
     /// `question`: what a question of the upstream would be known by, but for its state.
-    Running { ticket: Ticket, question: String },
+    Running {
+        ticket: Ticket,
+        question: String,
+    },
     /// The host's own `initialize`, or one of ours for an upstream that started again.
     Greeting,
     Again,
@@ -234,7 +261,11 @@ impl Hub {
 
     fn from_host(&mut self, line: Vec<u8>) {
         let Some(message) = read(line) else {
-            let _ = self.host.send(wire::error("null", -32700, "not a JSON-RPC message, or one that readers disagree on"));
+            let _ = self.host.send(wire::error(
+                "null",
+                -32700,
+                "not a JSON-RPC message, or one that readers disagree on",
+            ));
             return;
         };
         match message.kind() {
@@ -297,7 +328,8 @@ impl Hub {
     fn host_tells(&mut self, message: Message, method: &str) {
         match method {
             "notifications/cancelled" => {
-                let Some(id) = message.param(&["requestId"]).and_then(|span| message.at(&span).map(Id::of)) else {
+                let Some(id) = message.param(&["requestId"]).and_then(|span| message.at(&span).map(Id::of))
+                else {
                     return;
                 };
                 self.cancel(&id, message);
@@ -320,7 +352,8 @@ impl Hub {
     }
 
     fn cancel(&mut self, id: &Id, message: Message) {
-        let ups: Vec<usize> = self.pending.keys().filter(|(_, known)| known == id).map(|(up, _)| *up).collect();
+        let ups: Vec<usize> =
+            self.pending.keys().filter(|(_, known)| known == id).map(|(up, _)| *up).collect();
         for up in ups {
             match self.pending.get_mut(&(up, id.clone())).map(|pending| &mut pending.what) {
                 Some(What::Deciding { cancelled, .. }) => *cancelled = true,
@@ -405,6 +438,7 @@ fn read(line: Vec<u8>) -> Option<Message> {
     const KNOWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
     let message = String::from_utf8(line).ok().and_then(Message::read)?;
     let names = wire::members(message.text(), 0..message.text().len())?;
-    let doubtful = |name: &str| !KNOWN.contains(&name) && KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let doubtful =
+        |name: &str| !KNOWN.contains(&name) && KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name));
     (!names.iter().any(|(name, _)| doubtful(name))).then_some(message)
 }

@@ -31,7 +31,9 @@ impl Hub {
         self.recording.spawn(async move {
             let line = match gate.observe(&source, &content).await {
                 Ok(()) => message.into_text(),
-                Err(error) => wire::error(&raw, -32603, &format!("the answer could not be recorded: {error}")),
+                Err(error) => {
+                    wire::error(&raw, -32603, &format!("the answer could not be recorded: {error}"))
+                }
             };
             let _ = host.send(line);
         });

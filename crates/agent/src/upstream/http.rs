@@ -226,7 +226,8 @@ impl Line {
             let Some(found) = reader.push(&piece) else { return Stream::Ended };
             for Happened { id, data, retry } in found {
                 place.last = id.or(place.last.take());
-                place.pause = retry.map(|pause| Duration::from_millis(pause).min(LONGEST_PAUSE)).or(place.pause);
+                place.pause =
+                    retry.map(|pause| Duration::from_millis(pause).min(LONGEST_PAUSE)).or(place.pause);
                 if let Some(message) = Message::read(data) {
                     let answers = message.kind() == Kind::Response && message.id().as_ref() == asked;
                     self.tell(message).await;
@@ -293,17 +294,22 @@ impl Line {
     fn learn(&self, message: &Message) {
         let Some(result) = message.result() else { return };
         let find = |path: &[&str]| wire::find(message.text(), result.clone(), path);
-        if let Some(revision) = find(&["protocolVersion"]).and_then(|span| wire::text_at(message.text(), &span)) {
+        if let Some(revision) =
+            find(&["protocolVersion"]).and_then(|span| wire::text_at(message.text(), &span))
+        {
             self.session().revision = HeaderValue::from_str(&revision).ok();
         }
         if !message.text().contains("x-mcp-header") {
             return;
         }
-        let Some(tools) = find(&["tools"]).and_then(|span| wire::elements(message.text(), span)) else { return };
+        let Some(tools) = find(&["tools"]).and_then(|span| wire::elements(message.text(), span)) else {
+            return;
+        };
         for tool in tools {
             let at = |path: &[&str]| wire::find(message.text(), tool.clone(), path);
             let name = at(&["name"]).and_then(|span| wire::text_at(message.text(), &span));
-            let schema = at(&["inputSchema"]).and_then(|span| serde_json::from_str(message.text().get(span)?).ok());
+            let schema =
+                at(&["inputSchema"]).and_then(|span| serde_json::from_str(message.text().get(span)?).ok());
             if let (Some(name), Some(schema)) = (name, schema) {
                 let mut found = Vec::new();
                 declared(&schema, &mut Vec::new(), &mut found);
@@ -415,7 +421,8 @@ mod tests {
         )]);
         let message = Message::read(text).unwrap();
         let found = modern(&message, "2026-07-28", &repeated);
-        let found: Vec<(&str, &str)> = found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let mut all = vec![(REVISION, "2026-07-28")];
         all.extend_from_slice(expected);
         assert_eq!(found, all, "{text}");

@@ -4,7 +4,9 @@ use crate::stage::Stage;
 use serde_json::Value;
 
 fn call(tool: &str, arguments: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
 }
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[ ],"x":1.50}}"#;
@@ -73,7 +75,8 @@ async fn what_is_denied_is_not_sent_and_the_agent_reads_why() {
 
 #[tokio::test]
 async fn arguments_that_readers_disagree_on_are_not_sent() {
-    for arguments in [r#"{"a":1,"a":2}"#, r#"{"a":1e400}"#, r#"{"a":9007199254740993}"#, r#"{"a":"\ud800"}"#] {
+    for arguments in [r#"{"a":1,"a":2}"#, r#"{"a":1e400}"#, r#"{"a":9007199254740993}"#, r#"{"a":"\ud800"}"#]
+    {
         let mut stage = Stage::new(&["one"]).await;
         stage.say(&call("t", arguments)).await;
         assert_eq!(code(&stage.hear_json().await), "TK-ARGS-INVALID", "{arguments}");
@@ -152,8 +155,9 @@ async fn an_upstreams_question_and_its_answer_are_one_decision() {
     stage.say(&call("t", "{}")).await;
     stage.up_hears(0).await;
     for state in ["", r#","requestState":"s""#] {
-        let question =
-            format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"resultType":"input_required","inputRequests":{{}}{state}}}}}"#);
+        let question = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"result":{{"resultType":"input_required","inputRequests":{{}}{state}}}}}"#
+        );
         stage.up_says(0, &question).await;
         assert_eq!(stage.hear().await, question);
         let again = format!(
@@ -200,7 +204,8 @@ async fn a_call_that_runs_is_cancelled_by_its_upstream() {
     let mut stage = Stage::new(&["one"]).await;
     stage.say(&call("t", "{}")).await;
     stage.up_hears(0).await;
-    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"r"}}"#;
+    let cancel =
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"r"}}"#;
     stage.say(cancel).await;
     assert_eq!(stage.up_hears(0).await, cancel);
 }

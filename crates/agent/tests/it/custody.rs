@@ -4,8 +4,8 @@ use agent::{Asked, Call, Client, Custody, Decision, Gate, Outcome, Ticket};
 use canon::Value;
 use env::{Duration, Source, System};
 use keys::{Algorithm, SoftwareSigner};
-use pcm::{Event, Unverified};
 use pcm::signer::{Answered, Identity, Person, Policy};
+use pcm::{Event, Unverified};
 use signer::{Seat, Service, Setup, stream};
 use std::path::Path;
 use std::sync::Arc;
@@ -104,7 +104,11 @@ async fn records(service: &Service, gate: &Custody) -> Vec<String> {
         let record = Unverified::parse(bytes).unwrap();
         let event = Event::read(record.event()).unwrap();
         let tier = event.value().get("tier").and_then(Value::as_str).unwrap_or("-");
-        let ok = event.data().get("ok").and_then(Value::as_bool).map_or("", |ok| if ok { " ok" } else { " failed" });
+        let ok = event
+            .data()
+            .get("ok")
+            .and_then(Value::as_bool)
+            .map_or("", |ok| if ok { " ok" } else { " failed" });
         format!("{} {tier}{ok}", event.kind())
     };
     story.records.iter().map(|entry| told(&entry.bytes)).collect()
@@ -126,7 +130,13 @@ async fn a_call_is_two_records_of_a_gateway() {
     assert_eq!(code(gate.decide(&call("deny", "{}")).await.unwrap()), "R-DENY");
     assert_eq!(
         records(&service, &gate).await,
-        ["run.registered -", "policy.decision T2", "tool.result T2 ok", "input.observed T2", "policy.decision T2"]
+        [
+            "run.registered -",
+            "policy.decision T2",
+            "tool.result T2 ok",
+            "input.observed T2",
+            "policy.decision T2"
+        ]
     );
     gate.close().await;
     assert!(std::fs::read_to_string(folder.path().join("0.jsonl")).unwrap().is_empty());

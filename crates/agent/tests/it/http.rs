@@ -17,12 +17,15 @@ type Seen = Arc<Mutex<Vec<String>>>;
 
 /// What each method is answered with, and a note of what came.
 async fn serve(State(seen): State<Seen>, method: Method, headers: HeaderMap, body: String) -> Response {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned();
-    let noted = ["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"].map(header);
+    let header =
+        |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned();
+    let noted =
+        ["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"].map(header);
     let asked = Message::read(body.clone());
     let what = asked.as_ref().map_or_else(String::new, |message| format!("{:?}", message.kind()));
     seen.lock().unwrap().push(format!("{method} {what} {}", noted.join(" ")));
-    let events = |text: &str| ([("content-type", "text/event-stream")], Body::from(text.to_owned())).into_response();
+    let events =
+        |text: &str| ([("content-type", "text/event-stream")], Body::from(text.to_owned())).into_response();
     let json = |text: String| ([("content-type", "application/json; charset=utf-8")], text).into_response();
     if method == Method::GET {
         return match header("last-event-id").as_str() {
@@ -39,15 +42,22 @@ async fn serve(State(seen): State<Seen>, method: Method, headers: HeaderMap, bod
             response.headers_mut().insert("mcp-session-id", "s1".parse().unwrap());
             response
         }
-        agent::wire::Kind::Request("pretty") => json(format!("{{\n \"jsonrpc\": \"2.0\",\n \"id\": {id}, \"result\": {{}} }}")),
+        agent::wire::Kind::Request("pretty") => {
+            json(format!("{{\n \"jsonrpc\": \"2.0\",\n \"id\": {id}, \"result\": {{}} }}"))
+        }
         agent::wire::Kind::Request("streamed") => events(&format!(
             "data: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}}\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n\n"
         )),
         agent::wire::Kind::Request("broken") => events("id: e1\nretry: 10\ndata\n\n"),
-        agent::wire::Kind::Request("lost") => events("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n"),
-        agent::wire::Kind::Request("refused") => {
-            (StatusCode::BAD_REQUEST, [("content-type", "application/json")], agent::wire::error(&id, -32602, "no")).into_response()
+        agent::wire::Kind::Request("lost") => {
+            events("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n")
         }
+        agent::wire::Kind::Request("refused") => (
+            StatusCode::BAD_REQUEST,
+            [("content-type", "application/json")],
+            agent::wire::error(&id, -32602, "no"),
+        )
+            .into_response(),
         agent::wire::Kind::Request("slow") => std::future::pending().await,
         agent::wire::Kind::Request("gone") => StatusCode::NOT_FOUND.into_response(),
         agent::wire::Kind::Request("failed") => StatusCode::BAD_GATEWAY.into_response(),
@@ -113,10 +123,7 @@ async fn a_session_is_made_and_named_with_each_request() {
     assert_eq!(line.hear().await, r#"{  "jsonrpc": "2.0",  "id": 1, "result": {} }"#);
     assert_eq!(
         line.seen(),
-        [
-            r#"POST Request("initialize") - - - - -"#,
-            r#"POST Request("pretty") s1 2025-11-25 - - -"#,
-        ]
+        [r#"POST Request("initialize") - - - - -"#, r#"POST Request("pretty") s1 2025-11-25 - - -"#,]
     );
 }
 

@@ -70,7 +70,7 @@ async fn when_the_host_has_gone_what_still_runs_is_recorded_as_it_ends() {
     assert_eq!(log[1..], [r#"complete dec-t ok {"result":{}}"#, "close"]);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn what_is_not_answered_when_the_host_has_gone_is_unknown() {
     let mut stage = greeted().await;
     stage.say(CALL).await;

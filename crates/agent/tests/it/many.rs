@@ -12,10 +12,13 @@ async fn greeted() -> Stage {
     stage
         .say(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#)
         .await;
-    for (up, capabilities) in [(0, json!({ "tools": {}, "prompts": {} })), (1, json!({ "tools": {}, "resources": {} }))] {
+    for (up, capabilities) in
+        [(0, json!({ "tools": {}, "prompts": {} })), (1, json!({ "tools": {}, "resources": {} }))]
+    {
         let asked = stage.up_hears_json(up).await;
         assert_eq!(asked["method"], "initialize");
-        answer(&stage, up, &asked, json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities })).await;
+        answer(&stage, up, &asked, json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities }))
+            .await;
     }
     let greeting = stage.hear_json().await;
     assert_eq!(greeting["result"]["capabilities"], json!({ "tools": {}, "prompts": {}, "resources": {} }));
@@ -49,11 +52,23 @@ async fn lists_are_put_together_page_by_page() {
 #[tokio::test]
 async fn each_name_goes_to_its_own_server_in_its_own_words() {
     for (ask, up, expected) in [
-        (json!({ "method": "tools/call", "params": { "name": "b__t", "arguments": {} } }), 1, json!({ "name": "t", "arguments": {} })),
+        (
+            json!({ "method": "tools/call", "params": { "name": "b__t", "arguments": {} } }),
+            1,
+            json!({ "name": "t", "arguments": {} }),
+        ),
         (json!({ "method": "prompts/get", "params": { "name": "a__p__q" } }), 0, json!({ "name": "p__q" })),
-        (json!({ "method": "resources/read", "params": { "uri": "b+file:///x" } }), 1, json!({ "uri": "file:///x" })),
+        (
+            json!({ "method": "resources/read", "params": { "uri": "b+file:///x" } }),
+            1,
+            json!({ "uri": "file:///x" }),
+        ),
         // As a link in an answer names it: only one of them has resources.
-        (json!({ "method": "resources/read", "params": { "uri": "file:///x" } }), 1, json!({ "uri": "file:///x" })),
+        (
+            json!({ "method": "resources/read", "params": { "uri": "file:///x" } }),
+            1,
+            json!({ "uri": "file:///x" }),
+        ),
         (
             json!({ "method": "completion/complete", "params": { "ref": { "type": "ref/prompt", "name": "a__p" } } }),
             0,
@@ -87,8 +102,14 @@ async fn what_servers_ask_of_the_host_is_told_apart() {
     assert_ne!(of_a["id"], of_b["id"]);
     stage.say(&json!({ "jsonrpc": "2.0", "id": of_b["id"], "result": { "roots": ["b"] } }).to_string()).await;
     stage.say(&json!({ "jsonrpc": "2.0", "id": of_a["id"], "result": { "roots": ["a"] } }).to_string()).await;
-    assert_eq!(stage.up_hears_json(0).await, json!({ "jsonrpc": "2.0", "id": 1, "result": { "roots": ["a"] } }));
-    assert_eq!(stage.up_hears_json(1).await, json!({ "jsonrpc": "2.0", "id": 1, "result": { "roots": ["b"] } }));
+    assert_eq!(
+        stage.up_hears_json(0).await,
+        json!({ "jsonrpc": "2.0", "id": 1, "result": { "roots": ["a"] } })
+    );
+    assert_eq!(
+        stage.up_hears_json(1).await,
+        json!({ "jsonrpc": "2.0", "id": 1, "result": { "roots": ["b"] } })
+    );
 }
 
 #[tokio::test]

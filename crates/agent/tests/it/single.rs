@@ -53,11 +53,7 @@ async fn what_the_upstream_says_passes_byte_for_byte() {
 #[tokio::test]
 async fn answers_pass_byte_for_byte_and_what_is_read_is_recorded_first() {
     for (ask, answer, recorded) in [
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
-            r#"{"jsonrpc":"2.0", "id":1,"result":{}}"#,
-            None,
-        ),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, r#"{"jsonrpc":"2.0", "id":1,"result":{}}"#, None),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///a"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"contents":[ ] , "_meta":{"a":1.0}}}"#,

@@ -169,7 +169,12 @@ impl Gate for Script {
             }));
         }
         let approval = asks.then(|| "apr-1".to_owned());
-        Ok(Decision::Allow(Ticket { call: "c".to_owned(), decision, digest: "sha256:0".to_owned(), approval }))
+        Ok(Decision::Allow(Ticket {
+            call: "c".to_owned(),
+            decision,
+            digest: "sha256:0".to_owned(),
+            approval,
+        }))
     }
 
     async fn complete(&self, ticket: &Ticket, outcome: &Outcome) -> Result<(), Error> {

@@ -164,7 +164,9 @@ fn upstreams(arguments: &Wrap) -> Result<Vec<Upstream>, Failure> {
     }
     if let Some(url) = &arguments.http {
         let headers = arguments.headers.iter().map(|header| {
-            let (name, value) = header.split_once(':').ok_or_else(|| Failure::unusable(format!("{header:?} is no header")))?;
+            let (name, value) = header
+                .split_once(':')
+                .ok_or_else(|| Failure::unusable(format!("{header:?} is no header")))?;
             Ok((name.trim().to_owned(), filled(value.trim())?))
         });
         let headers = headers.collect::<Result<Vec<_>, Failure>>()?;
@@ -228,7 +230,11 @@ fn cleaned(text: &str) -> String {
 /// A name that no other part of a tool's name can be taken for.
 fn checked(name: String) -> Result<String, Failure> {
     let good = name.starts_with(|c: char| c.is_ascii_alphanumeric()) && cleaned(&name) == name;
-    if good { Ok(name) } else { Err(Failure::unusable(format!("{name:?} is no name for a server: letters, digits, '.' and '-'"))) }
+    if good {
+        Ok(name)
+    } else {
+        Err(Failure::unusable(format!("{name:?} is no name for a server: letters, digits, '.' and '-'")))
+    }
 }
 
 /// The text with `${NAME}` replaced from the environment. Refused: a variable that is not set.
@@ -237,7 +243,8 @@ fn filled(text: &str) -> Result<String, Failure> {
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (name, rest) = part.split_once('}').ok_or_else(|| Failure::unusable("a ${ has no }"))?;
-        let value = std::env::var(name).map_err(|_| Failure::unusable(format!("the variable {name} is not set")))?;
+        let value =
+            std::env::var(name).map_err(|_| Failure::unusable(format!("the variable {name} is not set")))?;
         out.push_str(&value);
         out.push_str(rest);
     }
@@ -264,7 +271,9 @@ mod tests {
 
     #[test]
     fn names_keep_apart_what_is_put_after_them() {
-        for (name, good) in [("files", true), ("a.b-c", true), ("a_b", false), ("", false), ("-a", false), ("a+b", false)] {
+        for (name, good) in
+            [("files", true), ("a.b-c", true), ("a_b", false), ("", false), ("-a", false), ("a+b", false)]
+        {
             assert_eq!(checked(name.to_owned()).is_ok(), good, "{name}");
         }
     }
