@@ -4,8 +4,11 @@ mod cli;
 mod commands;
 mod config;
 mod demo;
+mod dev;
+mod evidence;
 mod house;
 mod mandates;
+mod messages;
 mod notifier;
 
 use clap::Parser;
@@ -39,14 +42,17 @@ fn quiet_when_nobody_reads() {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Verify(arguments) => return commands::verify::run(&arguments),
+        Command::Wrap(arguments) => return commands::wrap::run(&arguments),
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
         Command::Mandate(command) => return wait(commands::mandate::run(&command)),
-        Command::Evidence(command) => commands::evidence::run(&command)?,
-        Command::Message(command) => commands::message::run(&command)?,
+        Command::Evidence(command) => return wait(commands::evidence::run(&command)),
+        Command::Message(command) => return wait(commands::message::run(&command)),
+        Command::Grant(command) => commands::message::grant(&command)?,
         Command::Keys(command) => commands::keys::run(&command)?,
         Command::Completions { shell } => commands::shell::completions(shell)?,
         Command::Man { folder } => commands::shell::man(&folder)?,
-        Command::Serve(arguments) => wait(commands::serve::run(arguments))?,
+        Command::Serve(arguments) => wait(commands::serve::run(arguments, false))?,
+        Command::Signer(arguments) => wait(commands::serve::run(arguments, true))?,
         Command::Demo(arguments) => wait(demo::run(arguments))?,
         Command::Doctor(setup) => wait(commands::doctor::run(setup))?,
         Command::Room(command) => wait(commands::room::run(command))?,

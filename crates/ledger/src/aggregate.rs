@@ -146,7 +146,7 @@ pub struct Decision<E, A> {
 pub trait Aggregate: Send + Sync + 'static {
     type State: Clone + Default + Send + Sync + 'static;
     type Command: Send + Sync;
-    type Event: Clone + Send + Sync;
+    type Event: Clone + PartialEq + Send + Sync;
     type Answer: Clone + Send + Sync;
     type Refusal: Coded + Send + Sync + 'static;
 
@@ -170,7 +170,8 @@ pub trait Aggregate: Send + Sync + 'static {
     /// The chain rule: the event's bytes after `prev`.
     fn seal(event: &Self::Event, prev: Head) -> Result<Entry, Fault>;
 
-    /// Reads an entry back. Refuses bytes whose hash, link, number or payload is not what the chain rule says.
+    /// Reads an entry back: the very event that was sealed. Refuses bytes whose hash, link, number or payload is not what the
+    /// chain rule says.
     fn open(entry: &Entry, prev: Head) -> Result<Self::Event, Fault>;
 }
 

@@ -36,7 +36,6 @@ pub mod report;
 pub mod request;
 pub mod rule;
 mod schema;
-mod shelf;
 mod snapshot;
 pub mod state;
 pub mod statement;

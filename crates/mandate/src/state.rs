@@ -8,55 +8,63 @@ use crate::issue::Vault;
 use crate::log::{ApprovalId, Declined, RunId};
 use crate::mandate::Status;
 use crate::price::{Bond, BondSchema, BondStatus, OutRef, Price, Tariff};
-use crate::shelf::Shelf;
 use crate::snapshot::{Delay, Snapshot, Spend};
 use crate::text::{Id, KeyHash, Text, TxHash, Units};
 use crate::time::Millis;
 use crate::{Hashed, Mandate, Refusal};
 use canon::Digest;
+use imbl::{OrdMap, OrdSet};
 use ledger::Head;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How long after its end an authorization may still turn up on chain.
 pub const GRACE_MS: u64 = 120_000;
+/// How long a block may still be taken back.
+pub const SETTLES_MS: u64 = 3_600_000;
 
 #[derive(Debug, Clone, Default)]
 pub struct State {
     pub(crate) head: Option<Head>,
     pub(crate) anchored: Option<Arc<Anchored>>,
     pub(crate) paused: bool,
-    pub(crate) runs: Shelf<RunId, Run>,
+    pub(crate) runs: OrdMap<RunId, Run>,
     /// The last proposal, which the entries after it are about.
     pub(crate) proposed: Option<(HashedAction, Option<Text<0, 256>>)>,
-    pub(crate) approvals: Shelf<u64, Arc<Approval>>,
+    pub(crate) approvals: OrdMap<u64, Arc<Approval>>,
     pub(crate) last_approval: u64,
     /// The newest approval of an action.
-    pub(crate) by_action: Shelf<Digest, u64>,
+    pub(crate) by_action: OrdMap<Digest, u64>,
     /// Approvals that are not over, or whose bond is not spent.
-    pub(crate) open: BTreeSet<u64>,
+    pub(crate) open: OrdSet<u64>,
     /// Which approval an output pays for.
-    pub(crate) bonds: Shelf<OutRef, u64>,
+    pub(crate) bonds: OrdMap<OutRef, u64>,
+    /// When bonds were spent, by approval; those that a rollback may still undo.
+    pub(crate) spent: BTreeMap<u64, Millis>,
     /// How many people were asked, by day; of the last days only.
     pub(crate) paged: BTreeMap<u64, u32>,
-    pub(crate) authorizations: Shelf<u64, Arc<Authorization>>,
-    pub(crate) by_digest: Shelf<AuthorizationDigest, u64>,
+    pub(crate) authorizations: OrdMap<u64, Arc<Authorization>>,
+    pub(crate) by_digest: OrdMap<AuthorizationDigest, u64>,
     /// Authorized and perhaps not yet in what is read from chain, by nonce.
-    pub(crate) in_flight: BTreeMap<u64, InFlight>,
+    pub(crate) in_flight: OrdMap<u64, InFlight>,
     /// Authorizations of which it is not settled whether they were used.
-    pub(crate) unsettled: BTreeSet<u64>,
+    pub(crate) unsettled: OrdSet<u64>,
     /// Who holds an invoice, or an action without one.
-    pub(crate) reserved: Shelf<Reserved, u64>,
+    pub(crate) reserved: OrdMap<Reserved, u64>,
     pub(crate) last_nonce: u64,
     /// The highest nonce that was read from chain.
     pub(crate) seen_nonce: u64,
-    pub(crate) delays: Shelf<Digest, Delay>,
+    pub(crate) delays: OrdMap<Digest, Delay>,
     /// What waits and may still be stopped.
-    pub(crate) waits: Arc<BTreeMap<Digest, Arc<Wait>>>,
+    pub(crate) waits: OrdMap<Digest, Arc<Wait>>,
     /// The entry of the last proposal, and the action that was judged last.
     pub(crate) proposal: Option<Head>,
     pub(crate) judged: Option<Digest>,
-    pub(crate) decisions: Shelf<Digest, Decided>,
+    pub(crate) decisions: OrdMap<Digest, Decided>,
+    /// The entry in which an action was first proposed, by its name.
+    pub(crate) begun: OrdMap<Id, u64>,
+    /// The entries that put a version in force, oldest first.
+    pub(crate) versions: Vec<u64>,
     pub(crate) history: Vec<(u64, Spend)>,
 }
 
@@ -279,12 +287,17 @@ impl State {
     pub fn open(&self) -> impl Iterator<Item = &Approval> {
         self.open.iter().filter_map(|number| self.approvals.get(number)).map(Arc::as_ref)
     }
+    /// Approvals whose bond was spent lately: a rollback may still undo it.
+    pub fn spent(&self, now: Millis) -> impl Iterator<Item = &Approval> {
+        let lately = self.spent.iter().filter(move |(_, at)| now.since(**at) <= SETTLES_MS);
+        lately.filter_map(|(number, _)| self.approvals.get(number)).map(Arc::as_ref)
+    }
     pub fn authorization(&self, digest: &AuthorizationDigest) -> Option<&Authorization> {
         self.by_digest.get(digest).and_then(|nonce| self.authorizations.get(nonce)).map(Arc::as_ref)
     }
     /// Every authorization ever issued, by nonce.
     pub fn authorizations(&self) -> Vec<&Authorization> {
-        self.authorizations.values().into_iter().map(Arc::as_ref).collect()
+        self.authorizations.values().map(Arc::as_ref).collect()
     }
     /// How many people were asked on the day of `now`.
     pub fn paged(&self, now: Millis) -> u32 {
@@ -300,6 +313,14 @@ impl State {
     /// Where the log tells of the newest decision about an action.
     pub fn decision(&self, action: &Digest) -> Option<&Decided> {
         self.decisions.get(action)
+    }
+    /// The number of the entry in which an action of this name was first proposed.
+    pub fn begun(&self, action: &Id) -> Option<u64> {
+        self.begun.get(action).copied()
+    }
+    /// The number of the entry that put the version in force under which entry `seq` was written.
+    pub fn version_at(&self, seq: u64) -> Option<u64> {
+        self.versions.iter().rev().find(|at| **at <= seq).copied()
     }
     /// Whether a reading of the vault shows less than is known: it is older, or blocks were rolled back.
     pub fn is_behind(&self, last_nonce: u64) -> bool {

@@ -27,8 +27,8 @@ const HEADERS: Duration = Duration::from_secs(20);
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Serves `routes` (see [`crate::router`], with whatever was merged) behind what every request passes, and runs effects and
-/// the log, until `shutdown` resolves; then waits and streams end and open requests are let finish. At most
-/// `limits.connections` are open at a time; more wait in the listener's queue.
+/// the log, until `shutdown` resolves; then waits and streams end, open requests are let finish, and the log gets what they
+/// appended. At most `limits.connections` are open at a time; more wait in the listener's queue.
 pub async fn serve(
     app: &App,
     routes: Router<App>,
@@ -43,6 +43,15 @@ pub async fn serve(
     accept(app, router, listener, shutdown).await;
     if tokio::time::timeout(DRAIN, worker).await.is_err() {
         tracing::warn!("effects still running after {DRAIN:?} were cut; they run again");
+    }
+    if let Some(log) = app.log() {
+        match tokio::time::timeout(DRAIN, log.finish()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the log lacks the last entries; the next start publishes them")
+            }
+            Err(_) => tracing::warn!("the log lacks the last entries; the next start publishes them"),
+        }
     }
 }
 

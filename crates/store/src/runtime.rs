@@ -291,21 +291,27 @@ fn guarded<T>(stream: &StreamId, run: impl FnOnce() -> T) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| Fault::new("evaluator_fault", stream))
 }
 
-/// What is folded is what a reader will open, never the event as it was decided.
 fn fold<A: Aggregate>(stream: &StreamId, at: &mut Folded<A::State>, entry: &Entry) -> Result<(), Fault> {
+    let event = guarded(stream, || A::open(entry, at.head))??;
+    step::<A>(stream, at, &event, entry)
+}
+
+/// Folds an event that `entry` holds.
+fn step<A: Aggregate>(
+    stream: &StreamId,
+    at: &mut Folded<A::State>,
+    event: &A::Event,
+    entry: &Entry,
+) -> Result<(), Fault> {
     if entry.seq != at.head.seq.saturating_add(1) || entry.prev != at.head.hash {
         return Err(Fault::new("broken_chain", format!("{stream} entry {}", entry.seq)));
     }
-    guarded(stream, || {
-        let event = A::open(entry, at.head)?;
-        let head = Head { seq: entry.seq, hash: entry.hash };
-        A::evolve(Arc::make_mut(&mut at.state), &event, head);
-        at.head = head;
-        Ok(())
-    })?
+    at.head = Head { seq: entry.seq, hash: entry.hash };
+    guarded(stream, || A::evolve(Arc::make_mut(&mut at.state), event, at.head))
 }
 
-/// The append of a decision, and the state once it has landed.
+/// The append of a decision, and the state once it has landed. What is folded is the event as it was decided, which is what a
+/// reader will open: every test of a debug build looks that it is.
 fn prepare<A: Aggregate>(
     stream: &StreamId,
     at: &Folded<A::State>,
@@ -317,7 +323,10 @@ fn prepare<A: Aggregate>(
     let mut entries = Vec::with_capacity(decision.events.len());
     for event in &decision.events {
         let entry = guarded(stream, || A::seal(event, next.head))??;
-        fold::<A>(stream, &mut next, &entry)?;
+        if cfg!(debug_assertions) && guarded(stream, || A::open(&entry, next.head))?? != *event {
+            return Err(Fault::new("opened_otherwise", format!("{stream} entry {}", entry.seq)));
+        }
+        step::<A>(stream, &mut next, event, &entry)?;
         entries.push(entry);
     }
     let outbox = decision

@@ -43,7 +43,7 @@ pub fn run(arguments: &Verify) -> Result<ExitCode, Failure> {
 }
 
 /// With three decimals or six.
-fn instant(text: &str) -> Result<Timestamp, Failure> {
+pub fn instant(text: &str) -> Result<Timestamp, Failure> {
     let read = text.parse().ok().or_else(|| pcm::instant(text));
     read.ok_or_else(|| Failure::unusable(format!("{text:?} is not an instant as YYYY-MM-DDThh:mm:ss.mmmZ")))
 }

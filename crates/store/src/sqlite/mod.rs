@@ -4,6 +4,7 @@
 
 mod backup;
 mod checkpoint;
+mod heads;
 mod poll;
 mod read;
 mod schema;
@@ -16,6 +17,7 @@ use crate::journal::{Append, Claimed, Journal, Leaf, Lease, Published, Remembere
 use crate::{ServerKey, StoreError};
 use async_trait::async_trait;
 use env::{Duration, Timestamp};
+use heads::Heads;
 use ledger::{Entry, Head, StreamId};
 use poll::Poller;
 use read::Readers;
@@ -33,6 +35,7 @@ pub struct Sqlite {
     jobs: mpsc::Sender<Job>,
     readers: Readers,
     hub: Hub,
+    heads: Heads,
     key: ServerKey,
     path: PathBuf,
     _alive: [mpsc::Sender<()>; 2],
@@ -50,12 +53,14 @@ impl Sqlite {
         let mover = schema::open_reader(path)?;
         let poller =
             Poller { connection: schema::open_reader(path)?, hub: hub.clone(), announced: announced.clone() };
-        let writer = Writer { connection, key: key.clone(), hub: hub.clone(), announced };
+        let heads = Heads::default();
+        let writer =
+            Writer { connection, key: key.clone(), hub: hub.clone(), heads: heads.clone(), announced };
         spawn("journal-writer", move || writer.run(&waiting))?;
         spawn("journal-poller", move || poller.run(&ends))?;
         spawn("journal-mover", move || checkpoint::run(&mover, &moved))?;
         let readers = Readers::new(path);
-        Ok(Self { jobs, readers, hub, key, path: path.to_owned(), _alive: [alive, moving] })
+        Ok(Self { jobs, readers, hub, heads, key, path: path.to_owned(), _alive: [alive, moving] })
     }
 
     pub fn path(&self) -> &Path {
@@ -99,8 +104,8 @@ impl Journal for Sqlite {
     }
 
     async fn head(&self, stream: &StreamId) -> Result<Head, StoreError> {
-        let stream = stream.clone();
-        self.readers.glance(move |connection| read::head(connection, &stream)).await
+        let (stream, heads) = (stream.clone(), self.heads.clone());
+        self.readers.glance(move |connection| read::head(connection, &heads, &stream)).await
     }
 
     async fn read(&self, stream: &StreamId, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
@@ -250,12 +255,14 @@ impl Journal for Sqlite {
         heard.map_err(|_| StoreError::Unavailable("the journal was closed".into()))
     }
 
-    async fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.readers.run(move |connection| read::tile(connection, level, index)).await
+    async fn tile(&self, log: &str, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let log = log.to_owned();
+        self.readers.run(move |connection| read::tile(connection, &log, level, index)).await
     }
 
-    async fn published(&self) -> Result<Option<Published>, StoreError> {
-        self.readers.run(read::published).await
+    async fn published(&self, log: &str) -> Result<Option<Published>, StoreError> {
+        let log = log.to_owned();
+        self.readers.run(move |connection| read::published(connection, &log)).await
     }
 
     async fn publish(
@@ -268,10 +275,10 @@ impl Journal for Sqlite {
         let lease = lease.clone();
         self.write(move |connection| {
             read::fence(connection, &lease)?;
-            if read::published(connection)?.map_or(0, |before| before.size) != expected {
+            if read::published(connection, &lease.name)?.map_or(0, |before| before.size) != expected {
                 return Ok(false);
             }
-            publish(connection, &tiles, &published)?;
+            publish(connection, &lease.name, &tiles, &published)?;
             Ok(true)
         })
         .await
@@ -348,23 +355,29 @@ fn claim(
     Ok(claimed)
 }
 
-fn publish(connection: &Connection, tiles: &[Tile], published: &Published) -> Result<(), StoreError> {
+fn publish(
+    connection: &Connection,
+    log: &str,
+    tiles: &[Tile],
+    published: &Published,
+) -> Result<(), StoreError> {
     let mut insert = connection
         .prepare_cached(
-            "INSERT INTO tile (level, place, hashes) VALUES (?1, ?2, ?3)
-             ON CONFLICT (level, place) DO UPDATE SET hashes = excluded.hashes
+            "INSERT INTO tile (log, level, place, hashes) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (log, level, place) DO UPDATE SET hashes = excluded.hashes
              WHERE length(excluded.hashes) > length(hashes)",
         )
         .map_err(failed)?;
     for tile in tiles {
-        insert.execute(params![tile.level, signed(tile.index)?, tile.hashes]).map_err(failed)?;
+        insert.execute(params![log, tile.level, signed(tile.index)?, tile.hashes]).map_err(failed)?;
     }
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO published (one, size, root, note, at) VALUES (1, ?1, ?2, ?3, ?4)",
+            "INSERT OR REPLACE INTO published (log, size, root, note, at) VALUES (?1, ?2, ?3, ?4, ?5)",
         )
         .and_then(|mut insert| {
             insert.execute(params![
+                log,
                 signed(published.size).map_err(|_| rusqlite::Error::InvalidQuery)?,
                 published.root.as_bytes(),
                 published.note,

@@ -1,5 +1,6 @@
 //! The one writing thread: it takes whatever waits, commits it as one transaction, and answers when that is durable.
 
+use super::heads::Heads;
 use super::schema::{failed, signed, unsigned};
 use crate::hub::Hub;
 use crate::journal::{Append, Idempotency, Outgoing, Remembered, StreamAppend};
@@ -41,6 +42,7 @@ pub(super) struct Writer {
     pub connection: Connection,
     pub key: ServerKey,
     pub hub: Hub,
+    pub heads: Heads,
     /// The id of the last entry whose waiters were woken. The poller wakes those of what other processes append.
     pub announced: Arc<AtomicU64>,
 }
@@ -71,11 +73,16 @@ impl Writer {
         let version =
             self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if known.version != Some(version) || known.heads.len() >= KNOWN {
-            known.heads.clear();
-            known.placed = None;
+            self.forget(known);
             known.version = Some(version);
         }
         Ok(())
+    }
+
+    fn forget(&self, known: &mut Known) {
+        known.heads.clear();
+        known.placed = None;
+        self.heads.forget();
     }
 
     /// The poller left off where this process goes on, unless another process appended in between.
@@ -394,12 +401,12 @@ impl<'a> Batch<'a> {
             None => self.writer.connection.execute_batch("COMMIT").map_err(|error| self.lost(&error)),
         };
         if outcome.is_err() {
-            self.known.heads.clear();
-            self.known.placed = None;
+            self.writer.forget(self.known);
         }
         if outcome.is_ok() {
             self.known.ids.extend(self.made.drain());
             if let Some((first, last)) = self.inserted {
+                self.writer.heads.moved(last, &self.moved);
                 self.writer.announce(first, last);
                 self.writer.hub.grown(Some(last));
             }
