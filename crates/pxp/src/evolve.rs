@@ -60,7 +60,7 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
                 sent(state, &recorded.envelope, event.at);
                 state.recorded.push(at.seq);
                 if let Some(id) = &recorded.msg_id {
-                    let message = Message { seq: data.seq, input: Some(Arc::new(recorded.input.clone())) };
+                    let message = Message { seq: data.seq, input: Some(Arc::clone(&recorded.input)) };
                     state.messages.insert((data.seat, id.clone()), message);
                 }
             } else {
@@ -224,7 +224,7 @@ fn joined(state: &mut State, data: &AgentJoined) {
     }
 }
 
-fn sent(state: &mut State, envelope: &Envelope, at: Timestamp) {
+fn sent(state: &mut State, envelope: &Arc<Envelope>, at: Timestamp) {
     let (seat, seq) = (envelope.from.seat, envelope.seq);
     for claim in &envelope.claims {
         state.claims.push(Claim {
@@ -265,7 +265,7 @@ fn sent(state: &mut State, envelope: &Envelope, at: Timestamp) {
             }
         }
     }
-    state.envelopes.push(Arc::new(envelope.clone()));
+    state.envelopes.push(Arc::clone(envelope));
     moved_on(state, seat, envelope.status, at);
 }
 

@@ -16,6 +16,7 @@ use env::Timestamp;
 use keys::Signature;
 use ledger::{Aggregate, Entry, Fault, Head};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a replay has seen.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +34,20 @@ pub struct Folded {
     pub partial: bool,
 }
 
+/// The reviews of an envelope, of which each has an entry after it.
+#[derive(Default)]
+struct Open {
+    envelope: Option<Arc<Envelope>>,
+    told: usize,
+}
+
+impl Open {
+    /// The one whose entry is next.
+    fn next(&self) -> Option<&crate::Review> {
+        self.envelope.as_ref()?.reviews.get(self.told)
+    }
+}
+
 /// Replays entries, which carry the payloads at hand. The fault's place is the entry's number.
 pub fn fold(entries: &[Entry]) -> Result<Folded, Fault> {
     let mut prev = Head::EMPTY;
@@ -47,11 +62,11 @@ pub fn fold(entries: &[Entry]) -> Result<Folded, Fault> {
 pub(super) fn replay(events: impl Iterator<Item = Result<(Event, Head), Fault>>) -> Result<Folded, Fault> {
     let mut folded = Folded::default();
     let mut last = Head::EMPTY;
-    let mut open_reviews: Vec<crate::Review> = Vec::new();
+    let mut open = Open::default();
     for next in events {
         let (event, head) = next?;
         let fault = |code| Fault::new(code, format!("entry {}", head.seq));
-        check(&mut folded, &event, &mut open_reviews).map_err(fault)?;
+        check(&mut folded, &event, &mut open).map_err(fault)?;
         Room::evolve(&mut folded.state, &event, head);
         after(&folded, &event).map_err(fault)?;
         if event.fact.payload().is_some() && event.body.is_none() {
@@ -62,7 +77,7 @@ pub(super) fn replay(events: impl Iterator<Item = Result<(Event, Head), Fault>>)
         }
         last = head;
     }
-    if open_reviews.is_empty() {
+    if open.next().is_none() {
         Ok(folded)
     } else {
         Err(Fault::new("bad_review", format!("entry {}", last.seq)))
@@ -70,12 +85,12 @@ pub(super) fn replay(events: impl Iterator<Item = Result<(Event, Head), Fault>>)
 }
 
 /// What must hold before an entry is folded.
-fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -> Result<(), &'static str> {
+fn check(folded: &mut Folded, event: &Event, reviews: &mut Open) -> Result<(), &'static str> {
     let state = &folded.state;
     if state.room.is_none() != matches!(event.fact, Fact::RoomOpened(_)) {
         return Err("bad_order");
     }
-    if !matches!(event.fact, Fact::Reviewed(_)) && !reviews.is_empty() {
+    if !matches!(event.fact, Fact::Reviewed(_)) && reviews.next().is_some() {
         return Err("bad_review");
     }
     if state.is_ended() && !outlives(&event.fact) {
@@ -108,7 +123,7 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
                     if check_signature(state, data, recorded)? {
                         folded.signatures += 1;
                     }
-                    reviews.clone_from(&recorded.envelope.reviews);
+                    *reviews = Open { envelope: Some(Arc::clone(&recorded.envelope)), told: 0 };
                 }
                 _ => folded.partial = true,
             }
@@ -222,9 +237,12 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
             }
         }
         Fact::BriefRecorded(data) => {
-            if let Some(Body::Brief(told)) = &event.body
-                && told.hash().ok() != Some(data.brief_hash)
-            {
+            let told = match &event.body {
+                Some(Body::Brief(told)) => Some(told.as_ref()),
+                _ => None,
+            };
+            // Its payload is its canonical form.
+            if told.is_some() && data.payload != Some(data.brief_hash) {
                 return Err("bad_brief");
             }
             if state.brief.is_some() {
@@ -234,7 +252,8 @@ fn check(folded: &mut Folded, event: &Event, reviews: &mut Vec<crate::Review>) -
             if computed.outcome != data.outcome {
                 return Err("bad_brief");
             }
-            if !folded.partial && computed.hash().ok() != Some(data.brief_hash) {
+            let same = || told == Some(&computed) || computed.hash().ok() == Some(data.brief_hash);
+            if !folded.partial && !same() {
                 return Err("bad_brief");
             }
         }
@@ -397,16 +416,13 @@ fn check_signature(state: &State, data: &EnvelopeSent, recorded: &Recorded) -> R
     }
 }
 
-fn check_review(
-    partial: bool,
-    data: &crate::event::Reviewed,
-    open: &mut Vec<crate::Review>,
-) -> Result<(), &'static str> {
-    if open.is_empty() {
+fn check_review(partial: bool, data: &crate::event::Reviewed, open: &mut Open) -> Result<(), &'static str> {
+    let Some(told) = open.next() else {
         return if partial { Ok(()) } else { Err("bad_review") };
-    }
-    let told = open.remove(0);
-    if told.claim_id == data.claim_id && told.verdict == data.verdict { Ok(()) } else { Err("bad_review") }
+    };
+    let agrees = told.claim_id == data.claim_id && told.verdict == data.verdict;
+    open.told += 1;
+    if agrees { Ok(()) } else { Err("bad_review") }
 }
 
 fn pending(state: &State, seat: SeatId, id: &crate::QuestionId) -> Result<(), &'static str> {
