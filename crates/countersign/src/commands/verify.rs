@@ -100,6 +100,9 @@ pub fn shown(report: &Report) -> String {
         let why = claim.code.map(|code| format!(" ({code})")).unwrap_or_default();
         lines.push(format!("  claim {}: {}{why}", claim.id, claim.verdict));
     }
+    if !report.unchecked.is_empty() {
+        lines.push(format!("  not checked, as it is withheld or rests on what is: {}", report.unchecked.join(", ")));
+    }
     for (name, value) in &report.facts {
         lines.push(format!("  {name}: {value}"));
     }

@@ -202,7 +202,12 @@ impl Run {
         let may = may_record(state, &event.fact, event.body.as_ref(), event.at);
         if let Err(refusal) = &may {
             // A claim or an offer of a message that is withheld is not known here.
-            let unknown = matches!(refusal, Refusal::UnknownClaim { .. } | Refusal::OfferUnknown);
+            let unknown = match event.fact {
+                Fact::ClaimConfirmed(_) | Fact::SourceAttached(_) => {
+                    matches!(refusal, Refusal::UnknownClaim { .. })
+                }
+                _ => matches!(refusal, Refusal::OfferUnknown),
+            };
             if !(self.folded.partial && unknown) {
                 return Err(code(&event.fact, refusal));
             }

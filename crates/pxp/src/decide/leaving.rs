@@ -92,7 +92,7 @@ pub(super) fn may_withdraw(state: &State, data: &OfferWithdrawn, at: Timestamp) 
 pub(super) fn may_expire(state: &State, data: &OfferExpired, at: Timestamp) -> Result<(), Refusal> {
     let offer = state.offer(data.offer_hash).ok_or(Refusal::OfferUnknown)?;
     if offer.seat != data.seat || offer.standing != OfferStanding::Open || offer.is_open(at) {
-        return Err(Refusal::OfferUnknown);
+        return Err(Refusal::NotPermitted);
     }
     Ok(())
 }

@@ -21,6 +21,7 @@ mod checkpoint;
 mod desk;
 mod evidence;
 mod export;
+mod forgeries;
 #[allow(dead_code)]
 #[path = "../../../mandate/tests/it/fixture.rs"]
 mod fixture;
