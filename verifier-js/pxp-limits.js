@@ -3,6 +3,7 @@
 
 /** @typedef {{text?: string, unit?: string, exponent: number, amount: bigint} | undefined} Measure */
 
+/** @type {Record<string, bigint>} */
 const SECONDS = { s: 1n, min: 60n, h: 3_600n, d: 86_400n };
 const MOST = 9_223_372_036_854_775_807n;
 
@@ -115,7 +116,7 @@ function measure(kind, value, unit, exponent) {
   if (exponent !== undefined) return undefined;
   if (kind === 'count' && amount !== undefined && amount >= 0n) return { amount, exponent: 0, unit };
   if (kind === 'duration' && amount !== undefined && amount >= 0n) {
-    const factor = Object.hasOwn(SECONDS, unit ?? '') ? SECONDS[/** @type {keyof SECONDS} */ (unit)] : undefined;
+    const factor = unit !== undefined && Object.hasOwn(SECONDS, unit) ? SECONDS[unit] : undefined;
     const seconds = factor === undefined ? undefined : amount * factor;
     return seconds === undefined || seconds > MOST ? undefined : { amount: seconds, exponent: 0 };
   }

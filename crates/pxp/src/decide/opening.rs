@@ -170,6 +170,9 @@ fn enrolled(
 fn relabel(draft: &mut Draft<'_>, join: &Join) -> Result<Reply, Refusal> {
     let seat = draft.seat(join.seat)?;
     let reply = Reply::Joined { seat: join.seat, seat_secret: None, principal_link: None };
+    if join.key.is_some() && join.key != seat.key {
+        return Err(Refusal::BadKey { detail: "a seat's key is the one it joined with".to_owned() });
+    }
     let Some(agent) = join.agent.clone().filter(|agent| seat.agent.as_ref() != Some(agent)) else {
         return Ok(reply);
     };

@@ -21,10 +21,10 @@ mod checkpoint;
 mod desk;
 mod evidence;
 mod export;
-mod forgeries;
 #[allow(dead_code)]
 #[path = "../../../mandate/tests/it/fixture.rs"]
 mod fixture;
+mod forgeries;
 mod mandate_vectors;
 mod mandates;
 mod messages;

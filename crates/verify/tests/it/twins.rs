@@ -35,8 +35,7 @@ pub fn agree_on(members: &[&str], cases: &[Case]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let mut differences = Vec::new();
     for ((case, theirs), report) in cases.iter().zip(theirs).zip(ours) {
-        let ours =
-            serde_json::json!({ "verdict": report.verdict, "code": report.code, "place": report.place,
+        let ours = serde_json::json!({ "verdict": report.verdict, "code": report.code, "place": report.place,
                 "unchecked": report.unchecked });
         verdicts.push(report.verdict);
         if members.iter().any(|member| ours[member] != theirs[member]) {
