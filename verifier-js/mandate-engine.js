@@ -334,7 +334,17 @@ function facts(doc, action, report) {
  * @param {number} now
  */
 function usable(evidence, action, now) {
-  if (!evidence) return undefined;
+  const report = evidence && reportOf(evidence);
+  const about = report?.doc.action_hash === action.hash && report?.hash === evidence.report_hash;
+  const fresh = about && now - evidence.block_time_ms <= 600_000 && evidence.block_time_ms - now <= 60_000;
+  return about && fresh ? report : undefined;
+}
+
+/**
+ * The report of evidence, if it is one.
+ * @param {any} evidence
+ */
+export function reportOf(evidence) {
   let doc;
   try {
     doc = REPORT.read(evidence.report, '', true);
@@ -345,9 +355,7 @@ function usable(evidence, action, now) {
   const hash = hex(sha256(toBytes(evidence.report)));
   const consistent =
     doc.result === 'VERIFIED' ? doc.reason === null : Object.values(FACT_REASONS).includes(doc.reason);
-  const about = doc.action_hash === action.hash && hash === evidence.report_hash;
-  const fresh = now - evidence.block_time_ms <= 600_000 && evidence.block_time_ms - now <= 60_000;
-  return consistent && about && fresh ? { doc, hash } : undefined;
+  return consistent ? { doc, hash } : undefined;
 }
 
 /**

@@ -19,6 +19,7 @@ import {
   messageOf,
   overrule,
   plus,
+  reportOf,
   shownLimits,
 } from './mandate-engine.js';
 import { receiptOf } from './mandate-receipt.js';
@@ -153,7 +154,9 @@ export class Replay {
       case 'CREVerificationCompleted':
         return hold(await isBacked(payload.evidence), 'bad_statement');
       case 'ActionDenied':
-        return this.denied(event);
+        this.denied(event);
+        if (payload.evidence !== undefined) hold(await this.differs(payload), 'bad_statement');
+        return;
       case 'BondRequired':
         return this.priced(event, now);
       case 'BondLocked': {
@@ -194,6 +197,8 @@ export class Replay {
       }
       case 'BondCaptured':
         return void this.bond(payload.approval_id);
+      case 'BondUnknown':
+        return hold(state.approvals.get(payload.approval_id)?.bond?.outcome_tx !== undefined, 'bad_bond');
       case 'AuthorizationIssued':
         return this.issued(event, now);
       case 'TransactionBuilt': {
@@ -265,6 +270,11 @@ export class Replay {
         break;
       case 'AuthorityEvaluated':
         this.decide(seq, run_id, payload);
+        break;
+      case 'ActionDenied':
+        if (payload.evidence) {
+          this.reports.push({ seq, keys: payload.evidence.statements.map((/** @type {any} */ signed) => signed.key) });
+        }
         break;
       case 'ApprovalRequested':
         this.briefs.add(payload.brief_hash);
@@ -440,6 +450,25 @@ export class Replay {
     const theirs =
       this.last.phase === 'check' && (payload.reason === 'VERIFICATION_UNAVAILABLE' || deniedByReport(evaluation));
     hold(evaluation.reason === payload.reason && payload.layer === (theirs ? 'cre' : 'engine'), 'bad_denial');
+  }
+
+  /**
+   * Whether what is signed is that this action's invoice has the number on record, which is not the action's.
+   * @param {any} payload
+   */
+  async differs({ evidence, reason }) {
+    const { action, evaluation, report: judgedBy } = this.last.judged;
+    const row = evaluation.checks[factsRow(evaluation.checks)];
+    const report = reportOf(evidence);
+    const { statements } = evidence;
+    const same = statements.every((/** @type {any} */ signed) => signed.statement.doc.invoice_number === row?.detail.on_record);
+    const about =
+      report?.doc.action_hash === action?.hash &&
+      report?.doc.facts.exists === true &&
+      report?.hash === evidence.report_hash &&
+      report?.doc.invoice_id === action?.doc.reference?.invoice_id;
+    const said = statements.length > 0 && same && (await isBacked(evidence));
+    return said && about && judgedBy === undefined && reason === 'INVOICE_NOT_FOUND';
   }
 
   /**

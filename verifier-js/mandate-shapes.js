@@ -542,7 +542,7 @@ const FACTS = {
     evidence: reported,
     sepolia_tx: nullable(registryTx),
   }),
-  ActionDenied: object({ layer: words('engine', 'cre'), reason }),
+  ActionDenied: object({ evidence: optional(reported), layer: words('engine', 'cre'), reason }),
   BondRequired: object({ approval_id: approvalId, price }),
   BondLocked: object({
     amount: positive,
@@ -619,6 +619,7 @@ const FACTS = {
   ActionDelayed: object({ action_hash: digestText, since_ms: millis, until_ms: millis }),
   DelayVetoed: object({ action_hash: digestText, signed }),
   SettlementUnknown: object({ digest: txHash }),
+  BondUnknown: object({ approval_id: approvalId }),
 };
 
 const BODY = object({

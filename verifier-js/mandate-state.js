@@ -224,6 +224,9 @@ export function fold(state, { type, run_id, payload }, now) {
     case 'BondCaptured':
       Object.assign(approval().bond, { status: 'captured', outcome_tx: payload.tx_hash });
       break;
+    case 'BondUnknown':
+      Object.assign(approval().bond, { status: 'locked', outcome_tx: undefined });
+      break;
     case 'AuthorizationIssued':
       issued(state, payload, now);
       break;
@@ -320,14 +323,10 @@ function issued(state, payload, now) {
  * @param {any} held
  */
 function unknown(state, held) {
-  const rolledBack = held.status === 'settled';
   held.status = 'unknown';
-  if (rolledBack) {
-    const before = held.nonce > 0n ? held.nonce - 1n : 0n;
-    if (before < state.seen_nonce) state.seen_nonce = before;
-    for (const later of state.authorizations.values()) {
-      if (later.nonce > held.nonce && later.status === 'settled') fly(state, later, true);
-    }
+  if (state.seen_nonce >= held.nonce) state.seen_nonce = held.nonce - 1n;
+  for (const later of state.authorizations.values()) {
+    if (later.nonce > held.nonce && later.status === 'settled') fly(state, later, true);
   }
   fly(state, held, false);
 }

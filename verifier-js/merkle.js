@@ -25,6 +25,35 @@ export function nodeHash(left, right) {
 }
 
 /**
+ * Whether these leaves are in the tree, by the hashes beside them from left to right. Throws unless their indices ascend.
+ * @param {[bigint, Uint8Array][]} leaves
+ * @param {bigint} size
+ * @param {Uint8Array[]} proof
+ * @param {Uint8Array} root
+ */
+export function verifyInclusions(leaves, size, proof, root) {
+  const failed = new Refusal('inclusion_failed', '', 'these leaves are not in the tree');
+  if (leaves.some(([index], at) => index >= size || (at > 0 && index <= leaves[at - 1][0]))) throw failed;
+  let used = 0;
+  /** @param {[bigint, Uint8Array][]} known @param {bigint} from @param {bigint} to @returns {Uint8Array} */
+  const joined = (known, from, to) => {
+    if (known.length === 0) {
+      if (used === proof.length) throw failed;
+      used += 1;
+      return proof[used - 1];
+    }
+    if (to - from === 1n) return known[0][1];
+    let half = 1n;
+    while (half * 2n < to - from) half *= 2n;
+    const middle = from + half;
+    const left = joined(known.filter(([index]) => index < middle), from, middle);
+    return nodeHash(left, joined(known.filter(([index]) => index >= middle), middle, to));
+  };
+  const found = joined(leaves, 0n, size);
+  if (used !== proof.length || !equal(found, root)) throw failed;
+}
+
+/**
  * The root over the hashes of all leaves.
  * @param {Uint8Array[]} leaves
  * @returns {Uint8Array}

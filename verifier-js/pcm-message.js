@@ -2,12 +2,12 @@
 /** Messages that carry their proofs, as crate `pcm` judges them (spec of PCM 4). */
 
 import { CanonError, parse, toBytes, write } from './canon.js';
-import { verifyInclusion } from './merkle.js';
+import { verifyInclusions } from './merkle.js';
 import { base64 } from './note.js';
 import { Found, cited, findApproval, isDoubt, judge } from './pcm-claims.js';
 import { MESSAGE, TOOLS, TRUST } from './pcm-data.js';
-import { Keys, checkRecord, leafOf, parseRecord, readPath } from './pcm-record.js';
-import { conforms } from './pcm-schema.js';
+import { Keys, checkRecord, leafOf, readRecord } from './pcm-record.js';
+import { conforms, isReadable, misfit } from './pcm-schema.js';
 import { Ambiguous, Shape, implied, meets, readTerm } from './pcm-strict.js';
 import { natural, openCheckpoint, readTrust } from './pcm-trust.js';
 import { Refusal } from './refusal.js';
@@ -22,6 +22,7 @@ import { verifyEd25519 } from './signature.js';
  */
 
 const MAX = 256 << 10;
+const TWO = parse('2');
 const MOST = { records: 64, openings: 32, claims: 16, grants: 8, terms: 16 };
 
 /** @param {string} code @param {string} [place] */
@@ -40,8 +41,8 @@ export function readReceiver(file) {
   /** @type {Map<string, any>} */
   const intents = new Map();
   for (const intent of file.get('intents') ?? []) {
-    if (intents.has(intent.get('type'))) throw no('bad_trust');
     const text = write(intent.get('schema'));
+    if (intents.has(intent.get('type')) || !isReadable(parse(text))) throw no('bad_trust');
     intents.set(intent.get('type'), { intent, schema: JSON.parse(text), digest: `sha256:${hex(sha256(text))}` });
   }
   return { evidence: readTrust(file.get('evidence')), file, intents };
@@ -75,15 +76,17 @@ async function run(bytes, receiver, moment, judgement) {
   const shown = message.get('evidence');
   const checkpoint = await opened(message, receiver);
   const keys = new Keys(from.get('log_id'), evidence);
+  /** @type {any[]} */
+  const epochs = [];
   for (const [index, one] of shown.get('keys').entries()) {
     await coded(`/evidence/keys/${index}`, async () => {
-      const record = parseRecord(toBytes(one.get('record')));
-      record.event = one.get('record').get('event');
+      const record = whole(one, message);
       await hashed(record);
-      included(checkpoint, record, one.get('proof'));
-      await keys.take(record);
+      epochs.push(record);
     });
   }
+  included(checkpoint, epochs, shown.get('keys_proof'), '/evidence/keys_proof');
+  for (const [index, record] of epochs.entries()) await coded(`/evidence/keys/${index}`, () => keys.take(record));
   await signed(message, receiver, keys, checkpoint);
   const speaks = (/** @type {any} */ one) =>
     ['origin', 'log_id', 'tenant'].every((name) => one.get(name) === from.get(name)) && (one.get('agents')?.includes(from.get('agent')) ?? true);
@@ -137,12 +140,18 @@ function read(bytes) {
   const grants = message.get('grants');
   const terms = Array.isArray(grants) ? grants.map((link) => many(inside(inside(link, 'grant'), 'terms'))) : [];
   const text = message.get('text');
-  const over =
-    many(inside(evidence, 'records')) > MOST.records || many(inside(evidence, 'openings')) > MOST.openings ||
-    many(message.get('claims')) > MOST.claims || many(grants) > MOST.grants || terms.some((count) => count > MOST.terms) ||
-    (typeof text === 'string' && new TextEncoder().encode(text).length > 16 << 10);
-  if (over) throw no('too_large');
-  if (!conforms(MESSAGE, message)) throw no('bad_schema');
+  /** @type {[string, boolean][]} */
+  const limits = [
+    ['/evidence/records', many(inside(evidence, 'records')) > MOST.records],
+    ['/evidence/openings', many(inside(evidence, 'openings')) > MOST.openings],
+    ['/claims', many(message.get('claims')) > MOST.claims],
+    ['/grants', many(grants) > MOST.grants || terms.some((count) => count > MOST.terms)],
+    ['/text', typeof text === 'string' && new TextEncoder().encode(text).length > 16 << 10],
+  ];
+  const over = limits.find(([, is]) => is);
+  if (over) throw no('too_large', over[0]);
+  const place = misfit(MESSAGE, message);
+  if (place !== undefined) throw no('bad_schema', place);
   consistent(message);
   return message;
 }
@@ -150,30 +159,34 @@ function read(bytes) {
 /** @param {Map<string, any>} message */
 function consistent(message) {
   const evidence = message.get('evidence');
-  const known = (/** @type {string[]} */ rids) => {
-    if (!rids.every((rid) => evidence.get('records').has(rid))) throw no('bad_schema');
+  const known = (/** @type {string[]} */ rids, /** @type {string} */ place) => {
+    if (!rids.every((rid) => evidence.get('records').has(rid))) throw no('bad_schema', place);
   };
-  if (instant(message.get('iat')) === undefined || instant(message.get('exp')) === undefined) throw no('bad_schema');
-  const claims = message.get('claims');
-  if (new Set(claims.map((/** @type {any} */ claim) => claim.get('id'))).size < claims.length) throw no('bad_schema');
-  for (const claim of claims) {
-    known(claim.get('evidence'));
-    if (claim.get('pred') !== 'approved_by') continue;
-    for (const term of claim.get('args').get('terms')) shaped(() => readTerm(term), false);
+  for (const [name, value] of message) {
+    if ((name === 'iat' || name === 'exp') && instant(value) === undefined) throw no('bad_schema', `/${name}`);
   }
-  for (const link of message.get('grants')) known([...(link.get('approval') ?? []), link.get('logged')]);
-  known([...evidence.get('openings').keys()]);
-  for (const opening of evidence.get('openings').values()) {
-    if (toBytes(opening.get('args') ?? opening.get('content') ?? null).length > 64 << 10) throw no('too_large');
+  const ids = new Set();
+  for (const [index, claim] of message.get('claims').entries()) {
+    const place = `/claims/${index}`;
+    if (ids.has(claim.get('id'))) throw no('bad_schema', place);
+    ids.add(claim.get('id'));
+    known(claim.get('evidence'), place);
+    if (claim.get('pred') !== 'approved_by') continue;
+    for (const term of claim.get('args').get('terms')) shaped(() => readTerm(term), false, `${place}/args/terms`);
+  }
+  for (const [index, link] of message.get('grants').entries()) known([...(link.get('approval') ?? []), link.get('logged')], `/grants/${index}`);
+  known([...evidence.get('openings').keys()], '/evidence/openings');
+  for (const [rid, opening] of [...evidence.get('openings')].sort()) {
+    if (toBytes(opening.get('args') ?? opening.get('content') ?? null).length > 64 << 10) throw no('too_large', `/evidence/openings/${rid}`);
   }
 }
 
-/** A term that is none is `bad_schema`, and so, where `strict`, is one without one reading. @template T @param {() => T} step @param {boolean} strict */
-function shaped(step, strict) {
+/** A term that is none is `bad_schema`, and so, where `strict`, is one without one reading. @template T @param {() => T} step @param {boolean} strict @param {string} place */
+function shaped(step, strict, place) {
   try {
     return step();
   } catch (error) {
-    if (error instanceof Shape || (strict && error instanceof Ambiguous)) throw no('bad_schema');
+    if (error instanceof Shape || (strict && error instanceof Ambiguous)) throw no('bad_schema', place);
     if (!(error instanceof Ambiguous)) throw error;
     return undefined;
   }
@@ -183,7 +196,7 @@ function shaped(step, strict) {
 function depth(value) {
   if (Array.isArray(value)) return 1 + Math.max(0, ...value.map(depth));
   if (!(value instanceof Map)) return 0;
-  return 1 + Math.max(0, ...[...value].map(([name, member]) => (name === 'record' ? 1 : depth(member))));
+  return 1 + Math.max(0, ...[...value].map(([name, member]) => (name === 'event' ? 1 : depth(member))));
 }
 
 /** @param {Map<string, any>} message @param {Receiver} receiver */
@@ -206,16 +219,41 @@ async function opened(message, { evidence, file }) {
   return { size: Number(checkpoint.size), root: checkpoint.root, seen };
 }
 
-/** @param {any} checkpoint @param {any} record @param {any} proof */
-function included(checkpoint, record, proof) {
-  const hashes = readPath(proof);
-  if (!hashes) throw no('bad_encoding');
-  const seq = natural(record.event.get('seq')) ?? 0;
+/**
+ * A record with what it left out: what follows from the rest.
+ * @param {Map<string, any>} shown @param {Map<string, any>} message
+ */
+function whole(shown, message) {
+  const from = message.get('from');
+  const known = ['log_id', 'tenant', 'run_id'].map((name) => /** @type {[string, any]} */ ([name, from.get(name)]));
+  const own = /** @type {[string, any][]} */ ([['v', TWO], ['alg', 'ed25519'], ['kid', message.get('kid')]]);
+  /** @type {Map<string, any>} */
+  const record = new Map([...own, ...shown]);
+  const event = shown.get('event');
+  if (event instanceof Map) {
+    record.set('event', new Map([['schema_version', 'tracekit.event.v2'], ...known, ...event]));
+    if (!shown.has('hash')) record.set('hash', `sha256:${hex(sha256(toBytes(record.get('event'))))}`);
+  }
+  return readRecord(record);
+}
+
+/** @param {any} checkpoint @param {any[]} records @param {string} proof @param {string} place */
+function included(checkpoint, records, proof, place) {
+  const bytes = base64(proof);
+  if (!bytes || bytes.length % 32 !== 0) throw no('bad_encoding', place);
+  const hashes = Array.from({ length: bytes.length / 32 }, (_, at) => bytes.subarray(at * 32, at * 32 + 32));
+  /** @type {Map<string, [bigint, Uint8Array]>} */
+  const leaves = new Map();
+  for (const record of records) {
+    const seq = natural(record.event.get('seq')) ?? 0;
+    leaves.set(`${seq} ${record.hash}`, [BigInt(seq), leafOf(record.hash)]);
+  }
+  const ascending = [...leaves.values()].sort(([one], [other]) => (one < other ? -1 : 1));
   try {
-    verifyInclusion(leafOf(record.hash), BigInt(seq), BigInt(checkpoint.size), hashes, checkpoint.root);
+    verifyInclusions(ascending, BigInt(checkpoint.size), hashes, checkpoint.root);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw no('not_included');
+    throw no('not_included', place);
   }
 }
 
@@ -291,21 +329,19 @@ async function records(message, keys, checkpoint) {
   const read = new Map();
   const names = [...shown.keys()].sort();
   for (const rid of names) {
-    await coded(`/evidence/records/${rid}`, async () => void read.set(rid, parseRecord(toBytes(shown.get(rid).get('record')))));
+    await coded(`/evidence/records/${rid}`, async () => void read.set(rid, whole(shown.get(rid), message)));
   }
   for (const rid of names) {
     await coded(`/evidence/records/${rid}`, async () => {
       const record = read.get(rid);
-      // The token of a number matters to the schema, so the event is the one of the message.
-      record.event = shown.get(rid).get('record').get('event');
       await checkRecord(record, keys);
-      included(checkpoint, record, shown.get(rid).get('proof'));
       const { event } = record;
       const own = event.get('tenant') === 'tracekit' && event.get('run_id') === 'tracekit/signer';
       if (!own && event.get('tenant') !== message.get('from').get('tenant')) throw no('wrong_tenant');
       shelf.set(rid, { event, hash: record.hash, seq: natural(event.get('seq')) ?? 0 });
     });
   }
+  included(checkpoint, [...read.values()], message.get('evidence').get('proof'), '/evidence/proof');
   return shelf;
 }
 
@@ -364,7 +400,8 @@ function intentOf(message, { intents }) {
   const agreed = intents.get(intent.get('type'));
   if (!agreed) throw no('unknown_intent', '/intent/type');
   if (agreed.digest !== intent.get('schema')) throw no('schema_mismatch', '/intent/schema');
-  if (!conforms(agreed.schema, intent.get('args'))) throw no('intent_invalid', '/intent/args');
+  const place = misfit(agreed.schema, intent.get('args'));
+  if (place !== undefined) throw no('intent_invalid', `/intent/args${place}`);
   return agreed;
 }
 
@@ -377,7 +414,7 @@ async function chain(message, view, keys) {
     const value = link.get('grant');
     const window = [instant(value.get('not_before')), instant(value.get('not_after'))];
     if (window.includes(undefined)) throw no('bad_schema', place);
-    const terms = value.get('terms').map((/** @type {any} */ term) => shaped(() => readTerm(term), true));
+    const terms = value.get('terms').map((/** @type {any} */ term) => shaped(() => readTerm(term), true, place));
     const [from, until] = /** @type {number[]} */ (window);
     if (until <= from) throw no('bad_schema', place);
     const grant = { value, terms, from, until, hash: `sha256:${hex(sha256(write(value)))}` };

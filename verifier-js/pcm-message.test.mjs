@@ -11,7 +11,7 @@ const at = (/** @type {string} */ name) => new URL(`../${name}`, import.meta.url
 const lines = (/** @type {string} */ name) =>
   readFileSync(at(`vectors/pcm/messages/${name}.jsonl`), 'utf8').trim().split('\n').map((line) => JSON.parse(line));
 
-for (const group of ['envelope', 'evidence', 'claims', 'approvals', 'grants', 'still']) {
+for (const group of ['envelope', 'evidence', 'claims', 'approvals', 'grants', 'still', 'attacks']) {
   test(`numbered messages: ${group}`, async () => {
     const wrong = [];
     for (const one of lines(group)) {
@@ -37,6 +37,33 @@ test('strict readings', () => {
     }
     assert.deepEqual(found, reading, `${kind} ${input}`);
   }
+});
+
+test('an intent is of a schema that is read whole', () => {
+  const { trust } = lines('grants').find((one) => one.name === 'grant');
+  const check = (/** @type {string} */ schema, /** @type {boolean} */ good) => {
+    const file = JSON.stringify({ ...trust, intents: [] }).replace('"intents":[]', `"intents":[{"type":"x","schema":${schema}}]`);
+    const read = () => readReceiver(parse(file));
+    if (good) read();
+    else assert.throws(read, { code: 'bad_trust' }, schema);
+  };
+  check('{}', true);
+  check('{"type":"object","properties":{"n":{"type":["integer","null"],"minimum":0}},"required":["n"]}', true);
+  check('{"$defs":{"a":{"const":1}},"properties":{"n":{"$ref":"#/$defs/a"}}}', true);
+  check('{"properties":{"n":{"pattern":"^[a-z][a-z0-9_.-]*$"}}}', true);
+  check('{"properties":{"n":{"pattern":"^\\\\d{2}-[0-9a-f]{1,4}$"}}}', true);
+  check('{"if":{"required":["a"]},"then":{"required":["b"]}}', true);
+  check('{"not":{}}', false);
+  check('{"properties":{"n":{"multipleOf":2}}}', false);
+  check('{"properties":{"n":{"minimum":0.0}}}', true);
+  check('{"properties":{"n":{"minimum":0.5}}}', false);
+  check('{"properties":{"n":{"$ref":"#/$defs/none"}}}', false);
+  check('{"properties":{"n":{"pattern":"^(a|b)$"}}}', false);
+  check('{"properties":{"n":{"pattern":"^[a-z]+a$"}}}', false);
+  check('{"properties":{"n":{"pattern":"a"}}}', false);
+  check('{"items":true}', false);
+  check('{"if":{}}', false);
+  check('{"enum":[null]}', false);
 });
 
 test('what both verifiers agree on is the published data', () => {

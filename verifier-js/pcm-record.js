@@ -29,7 +29,15 @@ export function refuse(code, why = '') {
  * @returns {Unverified}
  */
 export function parseRecord(line) {
-  const value = parse(line);
+  return readRecord(parse(line));
+}
+
+/**
+ * The same of a value.
+ * @param {any} value
+ * @returns {Unverified}
+ */
+export function readRecord(value) {
   const text = (/** @type {string} */ name) => value instanceof Map && typeof value.get(name) === 'string';
   if (!(value instanceof Map) || value.size !== 6 || !['hash', 'alg', 'kid', 'sig'].every(text)) {
     throw refuse('bad_record', 'it has not the six members');

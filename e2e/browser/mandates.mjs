@@ -262,6 +262,36 @@ async function office(width) {
       await page.locator('.tag', { hasText: 'Revoked' }).waitFor();
       same(await page.locator('[data-acts] li').count(), 6, 'acts:');
     });
+    await check(at('of two approvers two must sign: both are anchored'), async () => {
+      await page.goto(`${url}/mandates/new`);
+      const texts = {
+        'Id': 'M-003', 'In force from': '2020-01-01T00:00:00Z', 'In force until': '2100-01-01T00:00:00Z', 'Principal’s name': 'Acme Corp',
+        'Principal’s id': 'acme', 'Agent’s id': 'cfo-agent-01', 'Agent’s key': `ed25519:${'22'.repeat(32)}`,
+        'Token’s policy': 'ee'.repeat(28), 'Token’s name': '745553444d', 'How many approvers must sign': '3',
+      };
+      for (const [label, text] of Object.entries(texts)) await page.getByLabel(label, { exact: true }).fill(text);
+      const values = { alone: '10', 'hard-cap': '25', daily: '50', floor: '1', payees: 'aws, stripe' };
+      for (const [name, text] of Object.entries(values)) await rule(name).getByLabel('Amount or list').fill(text);
+      await rule('alone').getByLabel('Who').fill('CFO');
+      await page.getByLabel('Role').first().fill('CFO');
+      await page.getByLabel('Hash of the key').first().fill('33'.repeat(28));
+      await page.getByRole('button', { name: 'More lines' }).click();
+      await page.getByLabel('Role').nth(1).fill('CEO');
+      await page.getByLabel('Hash of the key').nth(1).fill('44'.repeat(28));
+      await page.getByRole('button', { name: 'Show what changes' }).click();
+      await page.locator('[data-faults]').getByText('at most all approvers').waitFor();
+      await page.getByLabel('How many approvers must sign', { exact: true }).fill('2');
+      await page.getByRole('button', { name: 'Show what changes' }).click();
+      await page.getByText('2 of these 2 approvers sign').waitFor();
+      same(await page.locator('[data-approvers] li').count(), 2, 'approvers:');
+      await sound(page, 'a new mandate of two approvers');
+      await page.getByRole('button', { name: 'Draft the transaction' }).click();
+      await signed();
+      await page.getByRole('button', { name: 'Open its vault' }).press('Enter');
+      await signed();
+      await page.goto(`${url}/mandate/M-003`);
+      await page.locator('dd', { hasText: '2 of 2' }).waitFor();
+    });
     await check(at('figures are drawn and listed, for anybody'), async () => {
       await page.goto(`${url}/figures?mandate_id=M-002`);
       await page.locator('[data-figures]').getByText('actions evaluated').waitFor();

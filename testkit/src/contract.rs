@@ -346,8 +346,8 @@ async fn server_log(journal: &Arc<dyn Journal>) {
     assert_eq!(journal.leaves(2, 3).await.unwrap(), leaves[2..5]);
     assert_eq!(journal.leaf(&stream("none"), 1).await.unwrap(), None);
 
-    assert_eq!(journal.published().await.unwrap(), None);
-    assert_eq!(journal.tile(0, 0).await.unwrap(), None);
+    assert_eq!(journal.published("log").await.unwrap(), None);
+    assert_eq!(journal.tile("log", 0, 0).await.unwrap(), None);
     let tile = |count: usize| Tile { level: 0, index: 0, hashes: vec![7; count * 32] };
     let state = |size: u64| Published {
         size,
@@ -360,12 +360,20 @@ async fn server_log(journal: &Arc<dyn Journal>) {
         !journal.publish(&lease, 0, vec![tile(5)], state(5)).await.unwrap(),
         "compared with the published size"
     );
-    assert_eq!(journal.tile(0, 0).await.unwrap().unwrap().len(), 96);
+    assert_eq!(journal.tile("log", 0, 0).await.unwrap().unwrap().len(), 96);
     assert!(journal.publish(&lease, 3, vec![tile(4)], state(4)).await.unwrap());
-    assert_eq!(journal.tile(0, 0).await.unwrap().unwrap().len(), 128);
-    assert_eq!(journal.published().await.unwrap(), Some(state(4)));
+    assert_eq!(journal.tile("log", 0, 0).await.unwrap().unwrap().len(), 128);
+    assert_eq!(journal.published("log").await.unwrap(), Some(state(4)));
     let other = journal.lease("log", "two", NOW + minute, minute).await.unwrap().unwrap();
     assert!(matches!(journal.publish(&lease, 4, vec![], state(9)).await, Err(StoreError::Fenced(_))));
+    // Another log, named by its lease, has tiles and a checkpoint of its own.
+    let apart = journal.lease("apart", "one", NOW, minute).await.unwrap().unwrap();
+    assert_eq!(journal.published("apart").await.unwrap(), None);
+    assert!(journal.publish(&apart, 0, vec![tile(2)], state(2)).await.unwrap());
+    assert_eq!(journal.tile("apart", 0, 0).await.unwrap().unwrap().len(), 64);
+    assert_eq!(journal.published("apart").await.unwrap(), Some(state(2)));
+    assert_eq!(journal.tile("log", 0, 0).await.unwrap().unwrap().len(), 128);
+    assert_eq!(journal.published("log").await.unwrap(), Some(state(4)));
     // The real tree replaces the made-up one, so that the store is sound afterwards.
     let mut builder = ledger::tiles::Builder::new();
     for leaf in &leaves {

@@ -2,6 +2,7 @@ use async_trait::async_trait;
 use env::{Duration, Env, Timestamp};
 use ledger::{Entry, Head, StreamId};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Append, Claimed, Journal, Leaf, Lease, Published, Remembered, Stats, StoreError, Tile};
 
@@ -38,6 +39,11 @@ pub struct FaultyJournal {
     script: Mutex<VecDeque<Fate>>,
     rates: Mutex<Rates>,
     random: Mutex<Env>,
+    /// Steps until the process dies that writes here.
+    left: AtomicU64,
+    /// How many entries were read.
+    handed: AtomicU64,
+    dead: Arc<AtomicBool>,
 }
 
 impl FaultyJournal {
@@ -52,7 +58,39 @@ impl FaultyJournal {
             script: Mutex::default(),
             rates: Mutex::default(),
             random: Mutex::new(Env::new(Timestamp::EPOCH, bytes)),
+            left: AtomicU64::new(u64::MAX),
+            handed: AtomicU64::new(0),
+            dead: Arc::default(),
         }
+    }
+
+    /// The process dies at this step of its: there is one before each append and each end of an outbox row, and one after
+    /// each append that landed. Then nothing is answered any more.
+    pub fn dies_at(&self, step: u64) {
+        self.left.store(step, Ordering::SeqCst);
+    }
+
+    /// How many entries were read so far.
+    pub fn entries_read(&self) -> u64 {
+        self.handed.load(Ordering::SeqCst)
+    }
+
+    /// Set once it is dead.
+    pub fn dead(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.dead)
+    }
+
+    fn step(&self) -> Result<(), StoreError> {
+        let one_less = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(1) };
+        if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_err() {
+            self.dead.store(true, Ordering::SeqCst);
+        }
+        self.alive()
+    }
+
+    fn alive(&self) -> Result<(), StoreError> {
+        let dead = self.dead.load(Ordering::SeqCst);
+        if dead { Err(StoreError::Unavailable("the process is dead".into())) } else { Ok(()) }
     }
 
     /// The fates of the next appends, in order. Other calls are not scripted.
@@ -85,6 +123,7 @@ impl FaultyJournal {
         writes: bool,
         run: impl Future<Output = Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
+        self.alive()?;
         let clean = || StoreError::Unavailable("made to fail".into());
         match fate {
             Fate::Works => run.await,
@@ -121,13 +160,18 @@ impl Journal for FaultyJournal {
     async fn append(&self, append: Append) -> Result<Vec<Head>, StoreError> {
         let scripted = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let fate = scripted.unwrap_or_else(|| self.draw());
-        self.suffer(fate, true, self.inner.append(append)).await
+        self.step()?;
+        let heads = self.suffer(fate, true, self.inner.append(append)).await?;
+        self.step()?;
+        Ok(heads)
     }
     async fn head(&self, stream: &StreamId) -> Result<Head, StoreError> {
         self.reads(self.inner.head(stream)).await
     }
     async fn read(&self, stream: &StreamId, after: u64, limit: usize) -> Result<Vec<Entry>, StoreError> {
-        self.reads(self.inner.read(stream, after, limit)).await
+        let entries = self.reads(self.inner.read(stream, after, limit)).await?;
+        self.handed.fetch_add(u64::try_from(entries.len()).unwrap_or(0), Ordering::SeqCst);
+        Ok(entries)
     }
     async fn moved(&self, stream: &StreamId, after: u64) -> Result<Head, StoreError> {
         self.inner.moved(stream, after).await
@@ -147,9 +191,11 @@ impl Journal for FaultyJournal {
         self.writes(self.inner.claim(now, lease, limit)).await
     }
     async fn complete(&self, id: i64, lease: u64) -> Result<bool, StoreError> {
+        self.step()?;
         self.writes(self.inner.complete(id, lease)).await
     }
     async fn postpone(&self, id: i64, lease: u64, due: Timestamp) -> Result<bool, StoreError> {
+        self.step()?;
         self.writes(self.inner.postpone(id, lease, due)).await
     }
     async fn outgoing(&self, after: u64) -> Result<u64, StoreError> {
@@ -182,11 +228,11 @@ impl Journal for FaultyJournal {
     async fn grown(&self, after: u64) -> Result<(), StoreError> {
         self.inner.grown(after).await
     }
-    async fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.reads(self.inner.tile(level, index)).await
+    async fn tile(&self, log: &str, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        self.reads(self.inner.tile(log, level, index)).await
     }
-    async fn published(&self) -> Result<Option<Published>, StoreError> {
-        self.reads(self.inner.published()).await
+    async fn published(&self, log: &str) -> Result<Option<Published>, StoreError> {
+        self.reads(self.inner.published(log)).await
     }
     async fn publish(
         &self,

@@ -30,8 +30,8 @@ struct Inner {
     pointers: BTreeMap<(String, String), StreamId>,
     answers: BTreeMap<(String, String), (Remembered, Timestamp)>,
     leases: BTreeMap<String, (String, Lease)>,
-    tiles: BTreeMap<(u8, u64), Vec<u8>>,
-    published: Option<Published>,
+    tiles: BTreeMap<(String, u8, u64), Vec<u8>>,
+    published: BTreeMap<String, Published>,
 }
 
 #[derive(Debug)]
@@ -284,12 +284,12 @@ impl Journal for MemoryJournal {
         self.until(|inner| (inner.order.len() > after).then_some(())).await
     }
 
-    async fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.lock().tiles.get(&(level, index)).cloned())
+    async fn tile(&self, log: &str, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.lock().tiles.get(&(log.to_owned(), level, index)).cloned())
     }
 
-    async fn published(&self) -> Result<Option<Published>, StoreError> {
-        Ok(self.lock().published.clone())
+    async fn published(&self, log: &str) -> Result<Option<Published>, StoreError> {
+        Ok(self.lock().published.get(log).cloned())
     }
 
     async fn publish(
@@ -301,16 +301,16 @@ impl Journal for MemoryJournal {
     ) -> Result<bool, StoreError> {
         let mut inner = self.lock();
         inner.fence(lease)?;
-        if inner.published.as_ref().map_or(0, |before| before.size) != expected {
+        if inner.published.get(&lease.name).map_or(0, |before| before.size) != expected {
             return Ok(false);
         }
         for tile in tiles {
-            let stored = inner.tiles.entry((tile.level, tile.index)).or_default();
+            let stored = inner.tiles.entry((lease.name.clone(), tile.level, tile.index)).or_default();
             if tile.hashes.len() > stored.len() {
                 *stored = tile.hashes;
             }
         }
-        inner.published = Some(published);
+        inner.published.insert(lease.name.clone(), published);
         Ok(true)
     }
 

@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pcm", &["canon", "env", "keys", "ledger", "approvals"]),
     ("verify", &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "pcm"]),
     ("store", &["canon", "env", "keys", "ledger"]),
+    ("signer", &["canon", "env", "keys", "ledger", "approvals", "pcm", "store"]),
     ("chain", &["canon", "env", "keys", "ledger", "mandate", "fetch"]),
     ("fetch", &["canon", "env", "ledger"]),
     (
@@ -37,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pcm",
             "verify",
             "store",
+            "signer",
             "fetch",
             "notify",
             "chain",
@@ -45,7 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "console",
-        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "verify", "store", "server"],
+        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "pcm", "verify", "store", "server"],
     ),
 ];
 

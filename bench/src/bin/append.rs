@@ -160,7 +160,7 @@ async fn watch(journal: Arc<dyn Journal>, over: Arc<AtomicBool>) -> Outcome<Vec<
     while !over.load(Ordering::Acquire) {
         let entries = journal.stats().await?.entries;
         let since = Instant::now();
-        while journal.published().await?.is_none_or(|published| published.size < entries) {
+        while journal.published("log").await?.is_none_or(|published| published.size < entries) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         delays.push(since.elapsed());

@@ -9,9 +9,15 @@ use std::fmt;
 /// Reads strict JSON into a type. What is no strict JSON is refused with its code, before the type is looked at; what
 /// is of another shape is refused with [`Code::Shape`] and the place. An integer is only read from an integer token.
 pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error> {
+    from_slice_and_form(bytes).map(|(read, _)| read)
+}
+
+/// As [`from_slice`], and whether the bytes are known to be canonical (RFC 8785). A type whose values have one spelling each
+/// need not be written again to be hashed then.
+pub fn from_slice_and_form<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T, bool), Error> {
     match crate::stream::read(bytes) {
         Some(read) => Ok(read),
-        None => from_value(parse(bytes)?),
+        None => from_value(parse(bytes)?).map(|read| (read, false)),
     }
 }
 

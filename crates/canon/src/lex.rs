@@ -6,10 +6,13 @@ use std::borrow::Cow;
 
 /// A position in one text. The whole text is checked to be UTF-8 before the first token; after that the first
 /// fault in reading order is the one reported.
+#[derive(Clone)]
 pub(crate) struct Lexer<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// Whether all tokens so far are written as RFC 8785 writes them. Says nothing of the order of members.
+    canonical: bool,
 }
 
 /// A number token: as written, and its value unless it is an integer token.
@@ -33,7 +36,7 @@ pub(crate) enum Start {
 impl<'a> Lexer<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, Fault> {
         match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Self { text, at: 0, depth: 0 }),
+            Ok(text) => Ok(Self { text, at: 0, depth: 0, canonical: true }),
             Err(error) => {
                 Err(Fault::at_byte(Code::InvalidUtf8, error.valid_up_to(), "the text is not UTF-8"))
             }
@@ -50,7 +53,25 @@ impl<'a> Lexer<'a> {
         self.at
     }
 
+    #[inline]
+    pub(crate) const fn is_canonical(&self) -> bool {
+        self.canonical
+    }
+
+    /// From here on: whatever was read before, or that something is not canonical.
+    #[inline]
+    pub(crate) const fn note(&mut self, canonical: bool) {
+        self.canonical = canonical;
+    }
+
+    /// Whether a string is next, with no blank before it.
+    #[inline]
+    pub(crate) fn is_string(&self) -> bool {
+        self.peek() == Some(b'"')
+    }
+
     /// The text from `start` to here.
+    #[inline]
     pub(crate) fn since(&self, start: usize) -> &'a str {
         self.text.get(start..self.at).unwrap_or_default()
     }
@@ -100,9 +121,28 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Consumes a member's name and the colon after it if they are `name`, without an escape or a blank. `name` needs no
+    /// escape.
+    #[inline]
+    pub(crate) fn is_key(&mut self, name: &str) -> bool {
+        let after = self.rest().strip_prefix(b"\"").and_then(|rest| rest.strip_prefix(name.as_bytes()));
+        let is = after.is_some_and(|after| after.starts_with(b"\":"));
+        if is {
+            self.at += name.len() + 3;
+        }
+        is
+    }
+
     /// A member's name and the colon after it.
     #[inline]
     pub(crate) fn key(&mut self) -> Result<Cow<'a, str>, Fault> {
+        if let Some(text) = self.text.get(self.at..).and_then(|rest| rest.strip_prefix('"'))
+            && let Some((name, after)) = text.split_at_checked(plain_run(text.as_bytes()))
+            && after.as_bytes().starts_with(b"\":")
+        {
+            self.at += name.len() + 3;
+            return Ok(Cow::Borrowed(name));
+        }
         if self.skip_blanks() != Some(b'"') {
             return Err(self.syntax("a name in quotes was expected"));
         }
@@ -119,13 +159,32 @@ impl<'a> Lexer<'a> {
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.at += 1;
         let start = self.at;
-        self.at += plain_run(self.rest());
-        if self.peek() == Some(b'"') {
-            let plain = self.since(start);
-            self.at += 1;
-            return Ok(Cow::Borrowed(plain));
+        let rest = self.text.get(start..).unwrap_or_default();
+        let run = plain_run(rest.as_bytes());
+        self.at += run;
+        match rest.split_at_checked(run) {
+            Some((plain, after)) if after.as_bytes().first() == Some(&b'"') => {
+                self.at += 1;
+                Ok(Cow::Borrowed(plain))
+            }
+            _ => self.escaped(start).map(Cow::Owned),
         }
-        self.escaped(start).map(Cow::Owned)
+    }
+
+    /// The same, checked and not decoded.
+    #[inline]
+    pub(crate) fn pass_string(&mut self) -> Result<(), Fault> {
+        self.at += 1;
+        loop {
+            self.at += plain_run(self.rest());
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => self.escape().map(drop)?,
+            }
+        }
     }
 
     /// A number whose first character is next.
@@ -156,7 +215,13 @@ impl<'a> Lexer<'a> {
             fractional = true;
         }
         let token = self.since(start);
-        if fractional { float(token) } else { integral(token, digits) }
+        let numeral = if fractional { float(token) } else { integral(token, digits) }?;
+        self.canonical = self.canonical
+            && match numeral.float {
+                Some(value) => ryu_js::Buffer::new().format_finite(value) == token,
+                None => token != "-0",
+            };
+        Ok(numeral)
     }
 
     /// Nothing but blanks may follow.
@@ -181,7 +246,10 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) -> Option<u8> {
         loop {
             match self.peek() {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(b' ' | b'\n' | b'\r' | b'\t') => {
+                    self.at += 1;
+                    self.canonical = false;
+                }
                 next => return next,
             }
         }
@@ -223,30 +291,41 @@ impl<'a> Lexer<'a> {
 
     /// The rest of a string that has an escape (or a fault) at the current place.
     fn escaped(&mut self, start: usize) -> Result<String, Fault> {
-        let mut decoded = self.since(start).to_owned();
+        let mut decoded = String::new();
+        // What follows it is not in `decoded` yet.
+        let mut start = start;
         loop {
-            let start = self.at;
-            self.at += plain_run(self.rest());
             decoded.push_str(self.since(start));
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(decoded);
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    decoded.push(self.escape()?);
-                }
-                Some(_) => return Err(self.syntax("a control character must be escaped")),
-                None => return Err(self.syntax("the string does not end")),
+            if self.peek() == Some(b'"') {
+                self.at += 1;
+                return Ok(decoded);
             }
+            start = self.at + 1;
+            match self.escape()? {
+                // Behind its backslash it stands as itself, and goes with what follows.
+                '"' | '\\' if self.at == start + 1 => {}
+                other => {
+                    decoded.push(other);
+                    start = self.at;
+                }
+            }
+            self.at += plain_run(self.rest());
         }
     }
 
-    /// What a backslash stands for; the backslash is consumed.
+    /// What the escape that is next stands for.
     fn escape(&mut self) -> Result<char, Fault> {
+        match self.peek() {
+            Some(b'\\') => self.at += 1,
+            Some(_) => return Err(self.syntax("a control character must be escaped")),
+            None => return Err(self.syntax("the string does not end")),
+        }
         let plain = match self.peek() {
-            Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
+            Some(byte @ (b'"' | b'\\')) => char::from(byte),
+            Some(b'/') => {
+                self.canonical = false;
+                '/'
+            }
             Some(b'b') => '\u{8}',
             Some(b'f') => '\u{c}',
             Some(b'n') => '\n',
@@ -279,6 +358,7 @@ impl<'a> Lexer<'a> {
     /// `uXXXX` as one UTF-16 code unit.
     fn unit(&mut self) -> Result<u32, Fault> {
         self.at += 1;
+        let start = self.at;
         let mut unit = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
@@ -286,6 +366,9 @@ impl<'a> Lexer<'a> {
             unit = unit * 16 + digit;
             self.at += 1;
         }
+        let short = matches!(unit, 0x08..=0x0a | 0x0c | 0x0d);
+        let lower = !self.since(start).bytes().any(|byte| byte.is_ascii_uppercase());
+        self.canonical &= unit < 0x20 && !short && lower;
         Ok(unit)
     }
 
@@ -329,7 +412,7 @@ fn integral(token: &str, digits: usize) -> Result<Numeral<'_>, Fault> {
 
 /// How many bytes come before the first quote, backslash or control character. Eight at a time: in each byte of
 /// `hit` the top bit says whether that byte of the word is one of the three; bits above the first may be wrong, so
-/// only the first is used.
+/// only the first is used. Control characters and the quote are those that are at most 0x20 with bit 1 turned.
 #[inline]
 pub(crate) fn plain_run(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -337,11 +420,9 @@ pub(crate) fn plain_run(bytes: &[u8]) -> usize {
     let mut run = 0;
     for word in words {
         let word = u64::from_le_bytes(*word);
-        let quote = word ^ (ONES * 0x22);
+        let turned = word ^ (ONES * 0x02);
         let slash = word ^ (ONES * 0x5c);
-        let hit = (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
+        let hit = (turned.wrapping_sub(ONES * 0x21) & !turned) | (slash.wrapping_sub(ONES) & !slash);
         let hit = hit & (ONES * 0x80);
         if hit != 0 {
             return run + usize::try_from(hit.trailing_zeros() / 8).unwrap_or_default();

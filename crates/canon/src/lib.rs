@@ -8,15 +8,17 @@ mod digest;
 mod error;
 mod lex;
 mod order;
+mod pass;
 mod raw;
 mod read;
 mod ser;
 mod stream;
 mod write;
 
-pub use de::{from_slice, from_value};
+pub use de::{from_slice, from_slice_and_form, from_value};
 pub use digest::{Digest, DigestError, Salt, commit};
 pub use error::{Code, Error, step};
+pub use pass::is_canonical;
 pub use raw::Raw;
 pub use read::{Number, Object, Value, parse};
 pub use ser::to_vec;

@@ -1,4 +1,4 @@
-use crate::{Digest, Error, Value, canonicalize, parse, to_vec};
+use crate::{Digest, Error, Value, canonicalize, parse, pass, to_vec};
 use serde::Serialize;
 use std::fmt;
 
@@ -41,8 +41,10 @@ impl Raw {
     }
 
     fn reread(canonical: Vec<u8>) -> Result<Self, Error> {
-        parse(&canonical)?;
-        // INVARIANT: what was parsed is UTF-8.
+        if !pass::whole(&canonical) {
+            parse(&canonical)?;
+        }
+        // INVARIANT: what was read is UTF-8.
         Ok(Self(String::from_utf8(canonical).unwrap_or_default().into_boxed_str()))
     }
 }

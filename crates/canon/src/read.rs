@@ -90,6 +90,19 @@ impl<'a> Value<'a> {
             _ => None,
         })
     }
+    /// Takes the member `key` out, if this is an object that has it.
+    pub fn take(&mut self, key: &str) -> Option<Self> {
+        let Self::Object(Object(members)) = self else { return None };
+        let at = members.iter().position(|(name, _)| name == key)?;
+        Some(members.remove(at).1)
+    }
+    /// The member `key`, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        match self {
+            Self::Object(object) => object.get_mut(key),
+            _ => None,
+        }
+    }
     /// A copy that borrows nothing.
     pub fn to_owned(&self) -> Value<'static> {
         self.clone().into_static()
@@ -169,6 +182,19 @@ impl<'a> Object<'a> {
     /// Refuses two members of one name.
     pub fn new(members: Vec<(Cow<'a, str>, Value<'a>)>) -> Result<Self, Error> {
         distinct(members).map(Self).map_err(Error::from)
+    }
+    /// Adds a member unless there is one of that name.
+    pub fn or_insert(&mut self, key: &'a str, value: impl FnOnce() -> Value<'a>) {
+        if self.get(key).is_none() {
+            self.0.push((Cow::Borrowed(key), value()));
+        }
+    }
+    /// The member `key`, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Value<'a>> {
+        self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+    pub fn into_members(self) -> impl ExactSizeIterator<Item = (Cow<'a, str>, Value<'a>)> {
+        self.0.into_iter()
     }
     pub fn len(&self) -> usize {
         self.0.len()

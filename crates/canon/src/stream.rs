@@ -4,19 +4,25 @@
 use crate::de::{RAW, TOKEN};
 use crate::error::Fault;
 use crate::lex::{Lexer, Start};
-use crate::read;
-use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
+use crate::order::utf16;
+use crate::{pass, read};
+use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 
-pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Option<T> {
-    let mut reader =
-        Reader { lexer: Lexer::new(bytes).ok()?, started: None, names: Vec::with_capacity(MOST) };
-    let value = T::deserialize(&mut reader).ok()?;
-    reader.lexer.end().ok()?;
-    Some(value)
+/// What was read, and whether its text is canonical.
+pub(crate) fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Option<(T, bool)> {
+    let lexer = Lexer::new(bytes).ok()?;
+    let mut reader = Reader { lexer, started: None, names: Vec::new(), in_order: true, guessed: false };
+    let mut again = Reader { lexer: reader.lexer.clone(), names: Vec::new(), in_order: false, ..reader };
+    match reader.whole() {
+        Ok(read) => Some(read),
+        Err(Missed) if reader.guessed => again.whole().ok(),
+        Err(Missed) => None,
+    }
 }
 
 /// Something to ask the tree about.
@@ -54,13 +60,25 @@ struct Reader<'de> {
     /// A value that has been begun and not read.
     started: Option<Start>,
     /// The names of all objects that are open, innermost last.
-    names: Vec<Cow<'de, str>>,
+    names: Vec<&'de str>,
+    /// Members of a type are expected where the type has them.
+    in_order: bool,
+    /// Some were.
+    guessed: bool,
 }
 
-/// Objects with more members are the tree's.
+/// Objects with more members, and out of order, are the tree's.
 const MOST: usize = 32;
 
 impl<'de> Reader<'de> {
+    #[inline]
+    fn whole<T: Deserialize<'de>>(&mut self) -> Result<(T, bool), Missed> {
+        let read = T::deserialize(&mut *self)?;
+        self.lexer.end()?;
+        Ok((read, self.lexer.is_canonical()))
+    }
+
+    #[inline]
     fn start(&mut self) -> Result<Start, Missed> {
         match self.started.take() {
             Some(start) => Ok(start),
@@ -68,18 +86,26 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// A member's name, which its object has not had before. `seen` has a bit for each name so far, by which most names
-    /// are known to be new.
-    fn name(&mut self, mark: usize, seen: &mut u64) -> Result<Cow<'de, str>, Missed> {
-        let name = self.lexer.key()?;
+    /// A member's name, which its object has not had before. Names that ascend are new.
+    fn name(&mut self, mark: usize, ascending: &mut bool) -> Result<&'de str, Missed> {
+        let Cow::Borrowed(name) = self.lexer.key()? else { return Err(Missed) };
         let before = self.names.get(mark..).unwrap_or_default();
-        let bit = bit(name.as_bytes());
-        if before.len() >= MOST || (*seen & bit != 0 && before.contains(&name)) {
-            return Err(Missed);
+        *ascending &= before.last().is_none_or(|last| utf16(last, name) == Ordering::Less);
+        if !*ascending {
+            self.lexer.note(false);
+            if before.len() >= MOST || before.contains(&name) {
+                return Err(Missed);
+            }
         }
-        *seen |= bit;
-        self.names.push(name.clone());
+        self.names.push(name);
         Ok(name)
+    }
+
+    fn text<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
+        match self.lexer.string()? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
     }
 
     fn elements<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
@@ -92,7 +118,7 @@ impl<'de> Reader<'de> {
     fn members<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Missed> {
         let mark = self.names.len();
         let more = self.lexer.any(b'}');
-        let mut members = Members { reader: self, mark, seen: 0, more, due: false };
+        let mut members = Members { reader: self, mark, ascending: true, more, due: false };
         let read = visitor.visit_map(&mut members)?;
         if members.more || members.due {
             return Err(Missed);
@@ -100,12 +126,25 @@ impl<'de> Reader<'de> {
         self.names.truncate(mark);
         Ok(read)
     }
+
+    /// An object whose members come as its type has them: what is absent is passed over, and nothing else is there.
+    fn fields<V: Visitor<'de>>(
+        &mut self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Missed> {
+        self.guessed = true;
+        let more = self.lexer.any(b'}');
+        let mut rest = Fields { reader: self, names: fields.iter(), more };
+        let read = visitor.visit_seq(&mut rest)?;
+        // A type with aliases has more names than members.
+        if rest.more || rest.names.next().is_some() { Err(Missed) } else { Ok(read) }
+    }
 }
 
-fn bit(name: &[u8]) -> u64 {
-    let ends =
-        name.first().zip(name.last()).map_or(0, |(first, last)| 5 * u64::from(*first) + 3 * u64::from(*last));
-    1 << ((ends + 7 * u64::try_from(name.len()).unwrap_or(0)) & 63)
+/// Whether a type has its members in the order of the canonical form. In text they are then each there once.
+fn ascend(names: &[&str]) -> bool {
+    names.is_sorted_by(|one, two| utf16(one, two) == Ordering::Less)
 }
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
@@ -129,13 +168,22 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                     },
                 }
             }
-            Start::String => match self.lexer.string()? {
-                Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-                Cow::Owned(text) => visitor.visit_string(text),
-            },
+            Start::String => self.text(visitor),
             Start::Array => self.elements(visitor),
             Start::Object => self.members(visitor),
         }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
+        if self.started.is_none() && self.lexer.is_string() {
+            self.text(visitor)
+        } else {
+            self.deserialize_any(visitor)
+        }
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
+        self.deserialize_str(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
@@ -154,13 +202,16 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Missed> {
         if name == RAW && self.started.is_none() {
-            let start = self.lexer.value_at();
-            let canonical = crate::write::value(&mut self.lexer)?;
-            // What is its own canonical form has just been read; another may be one that cannot be.
-            if canonical != self.lexer.since(start).as_bytes() {
-                read::parse(&canonical).map_err(|_| Missed)?;
-            }
             // JSON has no bytes, so the visitor of canonical text takes bytes for it.
+            if let Some(text) = pass::next(&mut self.lexer) {
+                return visitor.visit_byte_buf(text.as_bytes().to_vec());
+            }
+            self.lexer.note(false);
+            let canonical = crate::write::value(&mut self.lexer)?;
+            // It may be one that cannot be read.
+            if !pass::whole(&canonical) {
+                return Err(Missed);
+            }
             return visitor.visit_byte_buf(canonical);
         }
         if name == TOKEN {
@@ -185,7 +236,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 Cow::Owned(text) => visitor.visit_enum(text.into_deserializer()),
             },
             Start::Object if self.lexer.any(b'}') => {
-                let variant = self.lexer.key()?;
+                let Cow::Borrowed(variant) = self.lexer.key()? else { return Err(Missed) };
                 let read = visitor.visit_enum(Variant { variant, reader: self })?;
                 if self.lexer.more(b'}')? { Err(Missed) } else { Ok(read) }
             }
@@ -197,17 +248,22 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         if self.started.is_some() {
             return Err(Missed);
         }
-        read::value(&mut self.lexer)?;
+        if pass::next(&mut self.lexer).is_none() {
+            self.lexer.note(false);
+            read::value(&mut self.lexer)?;
+        }
         visitor.visit_unit()
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Missed> {
         match self.start()? {
+            Start::Object if self.in_order && ascend(fields) => self.fields(fields, visitor),
+            Start::Object => self.members(visitor),
             Start::Array => Err(Missed),
             start => {
                 self.started = Some(start);
@@ -217,8 +273,30 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map identifier
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map identifier
+    }
+}
+
+/// The members of a type, each at its place.
+struct Fields<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    names: std::slice::Iter<'static, &'static str>,
+    more: bool,
+}
+
+impl<'de> de::SeqAccess<'de> for &mut Fields<'_, 'de> {
+    type Error = Missed;
+
+    /// `None` where the member is absent: only what need not be there goes on then.
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Missed> {
+        let name = self.names.next().ok_or(Missed)?;
+        if !self.more || !self.reader.lexer.is_key(name) {
+            return Ok(None);
+        }
+        let read = seed.deserialize(&mut *self.reader)?;
+        self.more = self.reader.lexer.more(b'}')?;
+        Ok(Some(read))
     }
 }
 
@@ -243,7 +321,7 @@ impl<'de> de::SeqAccess<'de> for &mut Elements<'_, 'de> {
 struct Members<'r, 'de> {
     reader: &'r mut Reader<'de>,
     mark: usize,
-    seen: u64,
+    ascending: bool,
     more: bool,
     /// A name has been read, and not its value.
     due: bool,
@@ -256,7 +334,7 @@ impl<'de> de::MapAccess<'de> for &mut Members<'_, 'de> {
         if !self.more || self.due {
             return if self.due { Err(Missed) } else { Ok(None) };
         }
-        let name = self.reader.name(self.mark, &mut self.seen)?;
+        let name = self.reader.name(self.mark, &mut self.ascending)?;
         self.due = true;
         seed.deserialize(Key(name)).map(Some)
     }
@@ -270,16 +348,13 @@ impl<'de> de::MapAccess<'de> for &mut Members<'_, 'de> {
 }
 
 /// A member's name: a text and nothing else.
-struct Key<'de>(Cow<'de, str>);
+struct Key<'de>(&'de str);
 
 impl<'de> Deserializer<'de> for Key<'de> {
     type Error = Missed;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Missed> {
-        match self.0 {
-            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Cow::Owned(text) => visitor.visit_string(text),
-        }
+        visitor.visit_borrowed_str(self.0)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -296,10 +371,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Missed> {
-        match self.0 {
-            Cow::Borrowed(text) => visitor.visit_enum(BorrowedStrDeserializer::new(text)),
-            Cow::Owned(text) => visitor.visit_enum(StringDeserializer::new(text)),
-        }
+        visitor.visit_enum(BorrowedStrDeserializer::new(self.0))
     }
 
     forward_to_deserialize_any! {
@@ -310,7 +382,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
 
 /// A variant with its content: an object of one member.
 struct Variant<'r, 'de> {
-    variant: Cow<'de, str>,
+    variant: &'de str,
     reader: &'r mut Reader<'de>,
 }
 
@@ -352,7 +424,7 @@ impl<'de> de::VariantAccess<'de> for Content<'_, 'de> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Value, from_value, parse};
+    use crate::{Value, canonicalize, from_value, parse};
     use std::collections::BTreeMap;
 
     #[derive(Debug, PartialEq, serde::Deserialize)]
@@ -371,6 +443,16 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Renamed {
+        #[serde(default, alias = "b")]
+        a: Option<u8>,
+        #[serde(default)]
+        c: Option<u8>,
+        #[serde(default, rename = "d")]
+        last: u8,
+    }
+
+    #[derive(Debug, PartialEq, serde::Deserialize)]
     #[serde(rename_all = "snake_case")]
     enum Kind {
         Unit,
@@ -385,12 +467,14 @@ mod tests {
         fn one<T: for<'de> Deserialize<'de> + PartialEq + fmt::Debug>(text: &str) -> usize {
             let tree = parse(text.as_bytes()).and_then(from_value::<T>);
             let straight = read::<T>(text.as_bytes());
-            if let Some(straight) = &straight {
+            if let Some((straight, canonical)) = &straight {
                 assert_eq!(tree.as_ref().ok(), Some(straight), "{text}");
+                assert_eq!(canonicalize(text.as_bytes()).unwrap() == text.as_bytes(), *canonical, "{text}");
             }
             usize::from(straight.is_some())
         }
         fn all(text: &str) -> [usize; 5] {
+            one::<Renamed>(text);
             [
                 one::<Strict>(text),
                 one::<Loose>(text),
@@ -404,6 +488,10 @@ mod tests {
             (r#"{"a":1,"b":null}"#, [1, 1, 0, 1, 1]),
             (r#" {"b":"x\u00e9\n", "a" : 4294967295 } "#, [1, 0, 0, 1, 0]),
             (r#"{"a":1,"c":["unit",{"one":7},{"two":[1,2]},{"named":{"x":true}}]}"#, [1, 1, 0, 1, 0]),
+            (r#"{"b":1,"c":2,"d":3}"#, [0, 0, 0, 1, 1]),
+            (r#"{"a":1,"b":"2","c":[]}"#, [1, 1, 0, 1, 0]),
+            (r#"{"a":1,"d":2}"#, [0, 1, 0, 1, 1]),
+            (r#"{"c":[],"a":1}"#, [1, 1, 0, 1, 0]),
             (r#"{"a":-0}"#, [1, 1, 0, 1, 1]),
             (r#"{"a":1.0}"#, [0, 0, 0, 1, 1]),
             (r#"{"a":1,"a":1}"#, [0, 0, 0, 0, 0]),

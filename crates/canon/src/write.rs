@@ -1,7 +1,7 @@
-use crate::Error;
 use crate::error::Fault;
 use crate::lex::{Lexer, Numeral, Start, plain_run};
 use crate::order::Members;
+use crate::{Error, pass};
 use std::borrow::Cow;
 
 /// Strict JSON to its RFC 8785 form, straight from token to byte. Refuses exactly what [`crate::parse`] refuses.
@@ -9,6 +9,9 @@ use std::borrow::Cow;
 /// The form of a float that happens to be whole and beyond 2^53 - 1 (`1e20`) is an integer token which the reader
 /// refuses: such a form can be hashed but not read again. [`crate::Raw`] refuses it.
 pub fn canonicalize(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    if pass::whole(bytes) {
+        return Ok(bytes.to_vec());
+    }
     let mut lexer = Lexer::new(bytes)?;
     let mut writer =
         Writer { lexer: &mut lexer, out: Vec::with_capacity(bytes.len()), members: Members::default() };

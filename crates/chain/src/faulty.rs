@@ -5,6 +5,9 @@ use async_trait::async_trait;
 use mandate::price::OutRef;
 use mandate::text::TxHash;
 use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What becomes of a call.
@@ -34,15 +37,30 @@ pub enum Call {
 }
 
 /// Another chain behind faults.
-#[derive(Debug)]
 pub struct Faulty<C> {
     chain: C,
     next: Mutex<VecDeque<(Call, Fault)>>,
+    between: Mutex<Option<(Call, Event)>>,
+    /// Whoever had this chain is dead: nothing that they ask is done any more.
+    dead: Arc<AtomicBool>,
 }
 
+/// Something that happens elsewhere.
+type Event = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 impl<C: Chain> Faulty<C> {
-    pub const fn new(chain: C) -> Self {
-        Self { chain, next: Mutex::new(VecDeque::new()) }
+    pub fn new(chain: C) -> Self {
+        Self::of(chain, Arc::default())
+    }
+
+    /// The chain of a process that is dead once `dead` is set.
+    pub const fn of(chain: C, dead: Arc<AtomicBool>) -> Self {
+        Self { chain, next: Mutex::new(VecDeque::new()), between: Mutex::new(None), dead }
+    }
+
+    /// Once the next call of this kind has worked, `event` happens before it is answered.
+    pub fn after(&self, call: Call, event: impl Future<Output = ()> + Send + 'static) {
+        *self.between.lock().unwrap_or_else(PoisonError::into_inner) = Some((call, Box::pin(event)));
     }
 
     /// The next call of this kind goes like this; the ones after it like what was told next, or well.
@@ -53,6 +71,7 @@ impl<C: Chain> Faulty<C> {
     /// Everything goes well from now on.
     pub fn heal(&self) {
         self.queue().clear();
+        *self.between.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     pub const fn inner(&self) -> &C {
@@ -69,13 +88,30 @@ impl<C: Chain> Faulty<C> {
         at.and_then(|at| next.remove(at)).map_or(Fault::Works, |(_, fault)| fault)
     }
 
+    async fn happens(&self, call: Call) {
+        let event = {
+            let mut between = self.between.lock().unwrap_or_else(PoisonError::into_inner);
+            between.take_if(|(after, _)| *after == call)
+        };
+        if let Some((_, event)) = event {
+            event.await;
+        }
+    }
+
     async fn run<T>(
         &self,
         call: Call,
         answer: impl Future<Output = Result<T, ChainError>>,
     ) -> Result<T, ChainError> {
+        if self.dead.load(Ordering::SeqCst) {
+            return Err(ChainError::Unavailable("nobody asks".to_owned()));
+        }
         match self.take(call) {
-            Fault::Works => answer.await,
+            Fault::Works => {
+                let answer = answer.await?;
+                self.happens(call).await;
+                Ok(answer)
+            }
             Fault::FailsClean => Err(ChainError::Unavailable("told to fail".to_owned())),
             Fault::NeverAnswers => std::future::pending().await,
             Fault::LandsAndNeverAnswers => {
@@ -120,5 +156,11 @@ impl<C: Chain> Chain for Faulty<C> {
     }
     async fn evaluate(&self, tx: &[u8]) -> Result<Vec<ExUnits>, ChainError> {
         self.run(Call::Evaluate, self.chain.evaluate(tx)).await
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for Faulty<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faulty").field("chain", &self.chain).field("next", &self.next).finish_non_exhaustive()
     }
 }

@@ -81,37 +81,37 @@ struct ClaimPage {
 
 /// The ask's brief, exactly as it is hashed.
 #[derive(Debug)]
-struct Shown {
-    title: String,
-    question: String,
-    warnings: Vec<String>,
-    sections: Vec<Section>,
-    hash: Vec<String>,
+pub(crate) struct Shown {
+    pub title: String,
+    pub question: String,
+    pub warnings: Vec<String>,
+    pub sections: Vec<Section>,
+    pub hash: Vec<String>,
 }
 
 #[derive(Debug)]
-struct Section {
-    heading: String,
-    items: Vec<Item>,
+pub(crate) struct Section {
+    pub heading: String,
+    pub items: Vec<Item>,
 }
 
 #[derive(Debug)]
-struct Item {
-    label: Option<String>,
+pub(crate) struct Item {
+    pub label: Option<String>,
     /// The label of a clause in plain words; not part of what is hashed.
-    plain: Option<String>,
-    text: String,
-    class: &'static str,
-    standing: &'static str,
+    pub plain: Option<String>,
+    pub text: String,
+    pub class: &'static str,
+    pub standing: &'static str,
 }
 
 /// How this person may answer.
 #[derive(Debug)]
-struct Sign {
+pub(crate) struct Sign {
     /// They have a passkey that this ask takes.
-    passkey: bool,
+    pub passkey: bool,
     /// Their session or personal link is enough.
-    session: bool,
+    pub session: bool,
 }
 
 pub(crate) async fn ask(
@@ -237,20 +237,24 @@ const CONFIRM: &str = ".confirm";
 async fn decide(posted: &Posted, room: &RoomId, matter: Matter) -> Result<(), Fault> {
     let Posted { visitor, fields } = posted;
     let caller = visitor.stand(room).await?;
-    let text = |name: &str| fields.one(name).to_owned();
-    let (nonce, evidence) = if fields.one("signature").is_empty() {
-        (visitor.app.env().secret(), EvidenceInput::Session {})
-    } else {
-        let evidence = EvidenceInput::Passkey {
-            credential_id: text("credential_id"),
-            authenticator_data: text("authenticator_data"),
-            client_data_json: text("client_data_json"),
-            signature: text("signature"),
-        };
-        (text("nonce"), evidence)
-    };
+    let (nonce, evidence) = signed(visitor, fields);
     visitor.app.decide(&caller, room, matter, nonce, evidence, None).await?;
     Ok(())
+}
+
+/// What a form was signed with: a passkey, or the session alone.
+pub(crate) fn signed(visitor: &Visitor, fields: &Fields) -> (String, EvidenceInput) {
+    let text = |name: &str| fields.one(name).to_owned();
+    if fields.one("signature").is_empty() {
+        return (visitor.app.env().secret(), EvidenceInput::Session {});
+    }
+    let evidence = EvidenceInput::Passkey {
+        credential_id: text("credential_id"),
+        authenticator_data: text("authenticator_data"),
+        client_data_json: text("client_data_json"),
+        signature: text("signature"),
+    };
+    (text("nonce"), evidence)
 }
 
 async fn open_ask(visitor: &Visitor, caller: &Caller, room: &RoomId, ask: &str) -> Result<Ask, Fault> {
@@ -265,7 +269,7 @@ async fn open_ask(visitor: &Visitor, caller: &Caller, room: &RoomId, ask: &str) 
     })
 }
 
-async fn sign(visitor: &Visitor, caller: &Caller, ask: &Ask) -> Result<Sign, Fault> {
+pub(crate) async fn sign(visitor: &Visitor, caller: &Caller, ask: &Ask) -> Result<Sign, Fault> {
     let takes = |kind| ask.accepts.kinds.contains(&kind);
     let now = visitor.app.now();
     let mut session = takes(EvidenceKind::Session);
@@ -318,7 +322,7 @@ fn claim_matter(claim: &str, fields: &Fields) -> Result<Matter, Error> {
     Ok(Matter::Claim { claim, accept: accepts(fields)? })
 }
 
-fn accepts(fields: &Fields) -> Result<bool, Error> {
+pub(crate) fn accepts(fields: &Fields) -> Result<bool, Error> {
     match fields.one("accept") {
         "yes" => Ok(true),
         "no" => Ok(false),
@@ -336,7 +340,7 @@ pub(crate) fn claim_id(text: &str) -> Result<ClaimId, Fault> {
 
 impl Shown {
     /// The texts are hashed as they are shown, so nothing is done to them here.
-    fn of(ask: &Ask) -> Self {
+    pub fn of(ask: &Ask) -> Self {
         let items = |section: &approvals::Section| {
             let item = |item: &approvals::Item| {
                 let (class, standing) = words::standing(item.standing);

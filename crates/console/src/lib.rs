@@ -8,9 +8,11 @@ mod answer;
 mod assets;
 mod card;
 mod entry;
+mod evidence;
 mod home;
 mod manage;
 mod mandates;
+mod messages;
 mod notifications;
 mod organization;
 mod page;
@@ -53,12 +55,19 @@ pub fn router() -> Router<App> {
         .route("/brief/{room}", get(record::brief))
         .route("/brief/{room}/proof.json", get(record::brief_proof))
         .route("/asks", get(answer::inbox))
+        .route("/asks/evidence/{ask}", get(evidence::ask).post(evidence::answer))
+        .route("/asks/evidence/{ask}/prepare", post(evidence::prepare))
         .route("/asks/{room}/{ask}", get(answer::ask).post(answer::answer))
         .route("/asks/{room}/{ask}/prepare", post(answer::prepare))
         .route("/people", get(organization::people).post(organization::act_on_people))
         .route("/me", get(organization::me).post(organization::act_on_me))
         .route("/notifications", get(notifications::page).post(notifications::act))
         .route("/push-worker.js", get(assets::worker))
+        .route(
+            "/messages",
+            get(messages::list).post(messages::read).layer(DefaultBodyLimit::max(messages::LONGEST)),
+        )
+        .route("/messages/{n}", get(messages::one))
         .route("/keys", get(organization::keys).post(organization::act_on_keys))
         .route("/stop", get(organization::stop).post(organization::act_on_stops))
         .route("/favicon.ico", get(assets::icon))

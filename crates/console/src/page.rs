@@ -21,6 +21,8 @@ pub(crate) struct Shell {
     pub approvals: Option<usize>,
     /// This server keeps mandates.
     pub mandates: bool,
+    /// It receives messages.
+    pub messages: bool,
     /// The token every form of this page carries.
     pub csrf: String,
     /// What was just done, in one sentence.
@@ -225,6 +227,7 @@ impl Visitor {
             title: title.to_owned(),
             approvals: self.approvals().await?,
             mandates: self.app.keeps_mandates(),
+            messages: self.app.receives_messages(),
             name: self.member.as_ref().map(|member| crate::words::shown(&member.name)),
             waiting,
             csrf: self.csrf(room.map(pxp::RoomId::as_str)),

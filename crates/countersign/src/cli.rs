@@ -15,6 +15,8 @@ pub struct Cli {
 pub enum Command {
     /// Run the server: rooms over MCP and HTTP, the console, the log
     Serve(Serve),
+    /// Run the signer of evidence: as serve does with [evidence] in its configuration, and with that section left out too
+    Signer(Serve),
     /// Play a whole room between two scripted agents, over real MCP on this machine
     Demo(Demo),
     /// Check a proof without a server or a network
@@ -33,10 +35,13 @@ pub enum Command {
     /// Mandates: hash a document, judge an action, propose one as its agent, sign as its approver
     #[command(subcommand)]
     Mandate(crate::commands::mandate::Mandate),
-    /// Messages that carry their proofs: some to try, and what one says
+    /// Messages that carry their proofs: some to try, what one says, accepting one
     #[command(subcommand)]
     Message(crate::commands::message::Message),
-    /// Evidence of what an agent did: a sample to try, and what records commit to
+    /// Grants: who may ask what, within which limits
+    #[command(subcommand)]
+    Grant(crate::commands::message::Grant),
+    /// Evidence of what agents did: the runs of this server's signer, a sample to try, what records commit to
     #[command(subcommand)]
     Evidence(crate::commands::evidence::Evidence),
     /// Rooms, seen by the operator of this server
@@ -150,7 +155,13 @@ pub enum Keys {
     /// A trust file for `countersign verify --trust`
     Trust(Setup),
     /// Make a new server key; the old one stays listed as retired
-    Rotate(Setup),
+    Rotate {
+        #[command(flatten)]
+        setup: Setup,
+        /// The key of the signer's records instead: the log declares the new one at the next start, and retires the old
+        #[arg(long)]
+        evidence: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -28,6 +28,12 @@ pub struct Config {
     /// Off without it.
     #[serde(default)]
     pub mandates: Option<crate::mandates::Mandates>,
+    /// Off without it.
+    #[serde(default)]
+    pub messages: Option<crate::messages::Messages>,
+    /// The signer. Off without it.
+    #[serde(default)]
+    pub evidence: Option<crate::evidence::Evidence>,
 }
 
 /// The server's transparency log.
@@ -91,6 +97,9 @@ impl Config {
         if !(url.starts_with("postgres:") || url.starts_with("postgresql:")) {
             return Err(bad("database_url", &"not a postgres:// address"));
         }
+        if let Some(own) = &self.evidence {
+            own.check(self).map_err(|(key, why)| bad(&key, &why))?;
+        }
         Ok(())
     }
 
@@ -106,6 +115,8 @@ impl Config {
             notify: Notify::default(),
             server: server::Config { public_url, ..server::Config::default() },
             mandates: None,
+            messages: None,
+            evidence: None,
         })
     }
 

@@ -64,7 +64,12 @@ impl House {
     pub fn app(self) -> Result<server::App, Failure> {
         let source: Arc<dyn Source> = Arc::new(env::System);
         let mandates = crate::mandates::setup(&self.config, &source)?;
-        self.app_with(mandates)
+        let messages = crate::messages::setup(&self.config, None)?;
+        let app = self.app_with(mandates)?;
+        if let Some(setup) = messages {
+            app.receive(setup);
+        }
+        Ok(app)
     }
 
     /// The same, with these mandates.

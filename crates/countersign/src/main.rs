@@ -4,8 +4,10 @@ mod cli;
 mod commands;
 mod config;
 mod demo;
+mod evidence;
 mod house;
 mod mandates;
+mod messages;
 mod notifier;
 
 use clap::Parser;
@@ -41,12 +43,14 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Verify(arguments) => return commands::verify::run(&arguments),
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
         Command::Mandate(command) => return wait(commands::mandate::run(&command)),
-        Command::Evidence(command) => commands::evidence::run(&command)?,
-        Command::Message(command) => commands::message::run(&command)?,
+        Command::Evidence(command) => return wait(commands::evidence::run(&command)),
+        Command::Message(command) => return wait(commands::message::run(&command)),
+        Command::Grant(command) => commands::message::grant(&command)?,
         Command::Keys(command) => commands::keys::run(&command)?,
         Command::Completions { shell } => commands::shell::completions(shell)?,
         Command::Man { folder } => commands::shell::man(&folder)?,
-        Command::Serve(arguments) => wait(commands::serve::run(arguments))?,
+        Command::Serve(arguments) => wait(commands::serve::run(arguments, false))?,
+        Command::Signer(arguments) => wait(commands::serve::run(arguments, true))?,
         Command::Demo(arguments) => wait(demo::run(arguments))?,
         Command::Doctor(setup) => wait(commands::doctor::run(setup))?,
         Command::Room(command) => wait(commands::room::run(command))?,

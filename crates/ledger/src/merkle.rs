@@ -124,6 +124,17 @@ pub fn prove_inclusion(nodes: &impl Nodes, index: u64, size: u64) -> Result<Vec<
     inclusion_ranges(index, size)?.into_iter().map(|(from, to)| range_root(nodes, from, to)).collect()
 }
 
+/// What several leaves need beside them: the roots of the largest parts of the tree that hold none of them, from left to right.
+/// `indices` ascend; refused if they do not.
+pub fn prove_inclusions(nodes: &impl Nodes, indices: &[u64], size: u64) -> Result<Vec<Digest>, Error> {
+    inclusions_ranges(indices, size)?.into_iter().map(|(from, to)| range_root(nodes, from, to)).collect()
+}
+
+/// The complete subtrees that such a proof is made of.
+pub fn inclusions_nodes(indices: &[u64], size: u64) -> Result<Vec<Node>, Error> {
+    Ok(inclusions_ranges(indices, size)?.into_iter().flat_map(|(from, to)| nodes_of(from, to)).collect())
+}
+
 /// PROOF of RFC 9162 2.1.4.1. Equal sizes have the empty proof; from size 0 there is none.
 pub fn prove_consistency(nodes: &impl Nodes, old: u64, new: u64) -> Result<Vec<Digest>, Error> {
     consistency_ranges(old, new)?.into_iter().map(|(from, to)| range_root(nodes, from, to)).collect()
@@ -164,6 +175,25 @@ pub fn verify_inclusion(
         return Err(length);
     }
     if hash == *root { Ok(()) } else { Err(Error::InclusionFailed) }
+}
+
+/// Whether these leaves, each with its index, are in the tree, by a proof as [`prove_inclusions`] makes it. Refused: indices
+/// that do not ascend or are beyond the tree, a proof of any other length than the tree demands.
+pub fn verify_inclusions(
+    leaves: &[(u64, Digest)],
+    size: u64,
+    proof: &[Digest],
+    root: &Digest,
+) -> Result<(), Error> {
+    ascending(leaves.iter().map(|(index, _)| *index), size)?;
+    let length = Error::PathLength { found: proof.len() };
+    let mut rest = proof.iter();
+    let found = joined(leaves, 0, size, &mut rest).ok_or(length.clone())?;
+    match rest.next() {
+        Some(_) => Err(length),
+        None if found == *root => Ok(()),
+        None => Err(Error::InclusionFailed),
+    }
 }
 
 /// RFC 9162 2.1.4.2. Equal sizes need the empty path and equal roots; size 0 proves nothing; a smaller tree shrunk.
@@ -310,6 +340,57 @@ fn inclusion_ranges(index: u64, size: u64) -> Result<Vec<(u64, u64)>, Error> {
     }
     ranges.reverse();
     Ok(ranges)
+}
+
+fn inclusions_ranges(indices: &[u64], size: u64) -> Result<Vec<(u64, u64)>, Error> {
+    ascending(indices.iter().copied(), size)?;
+    let mut ranges = Vec::new();
+    beside(indices, 0, size, &mut ranges);
+    Ok(ranges)
+}
+
+fn ascending(indices: impl Iterator<Item = u64>, size: u64) -> Result<(), Error> {
+    let mut least = 0;
+    for index in indices {
+        if index >= size {
+            return Err(Error::IndexBeyondTree { index, size });
+        }
+        if index < least {
+            return Err(Error::InclusionFailed);
+        }
+        least = index + 1;
+    }
+    Ok(())
+}
+
+fn beside(indices: &[u64], from: u64, to: u64, ranges: &mut Vec<(u64, u64)>) {
+    if indices.is_empty() {
+        ranges.push((from, to));
+    } else if to - from > 1 {
+        let middle = from + split(to - from);
+        let (left, right) = indices.split_at(indices.partition_point(|index| *index < middle));
+        beside(left, from, middle, ranges);
+        beside(right, middle, to, ranges);
+    }
+}
+
+/// The root of the leaves `from..to`, of which these are known. `None`: the proof is too short.
+fn joined<'p>(
+    leaves: &[(u64, Digest)],
+    from: u64,
+    to: u64,
+    proof: &mut impl Iterator<Item = &'p Digest>,
+) -> Option<Digest> {
+    match leaves {
+        [] => proof.next().copied(),
+        [(_, leaf)] if to - from == 1 => Some(*leaf),
+        _ => {
+            let middle = from + split(to - from);
+            let (left, right) = leaves.split_at(leaves.partition_point(|(index, _)| *index < middle));
+            let left = joined(left, from, middle, proof)?;
+            Some(node_hash(&left, &joined(right, middle, to, proof)?))
+        }
+    }
 }
 
 fn consistency_ranges(old: u64, new: u64) -> Result<Vec<(u64, u64)>, Error> {

@@ -1,5 +1,6 @@
 //! The Action IR (spec 1.2): what an agent wants to do. Its hash binds everything downstream.
 
+use crate::hashed::Spelled;
 use crate::text::{AssetSymbol, Id, PositiveUnits, Text, present};
 use crate::time::DateTime;
 use crate::{Address, Hashed};
@@ -26,6 +27,8 @@ pub struct Action {
     #[serde(rename = "type")]
     pub kind: ActionType,
 }
+
+impl Spelled for Action {}
 
 /// An action with its hash.
 pub type HashedAction = Hashed<Action>;

@@ -2,6 +2,7 @@
 
 use crate::text::{KeyHash, TextError, spelled};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,7 +10,7 @@ use std::str::FromStr;
 /// and so is upper case, bech32m, and a prefix that is not the network's.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    text: Box<str>,
+    text: SmolStr,
     network: Network,
     payment: Credential,
     stake: Option<Credential>,
@@ -42,6 +43,14 @@ impl Network {
         match self {
             Self::Test => 0,
             Self::Main => 1,
+        }
+    }
+
+    /// The checksum after the prefix.
+    const fn checksum(self) -> u32 {
+        match self {
+            Self::Test => 0x0bda_92c6,
+            Self::Main => 0x1774_7fcb,
         }
     }
 
@@ -96,12 +105,12 @@ spelled!(held: [] Address);
 const LONGEST: usize = 200;
 const LETTERS: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 /// The value of each letter; 255 for what is none.
-const VALUES: [u8; 128] = values();
+const VALUES: [u8; 256] = values();
 
 #[expect(clippy::indexing_slicing, reason = "evaluated when compiled")]
 #[expect(clippy::as_conversions, reason = "evaluated when compiled")]
-const fn values() -> [u8; 128] {
-    let mut values = [255; 128];
+const fn values() -> [u8; 256] {
+    let mut values = [255; 256];
     let mut at = 0_u8;
     while at < 32 {
         values[LETTERS[at as usize] as usize] = at;
@@ -114,35 +123,37 @@ fn read(text: &str) -> Option<Address> {
     if text.len() > LONGEST {
         return None;
     }
-    let (prefix, data) = text.rsplit_once('1')?;
-    let mut check = expanded(prefix);
-    let mut bytes = [0_u8; 57];
-    let (mut length, mut bits, mut width) = (0_usize, 0_u32, 0_u32);
-    let payload = data.len().checked_sub(6)?;
-    for (at, letter) in data.bytes().enumerate() {
-        let value = *VALUES.get(usize::from(letter)).filter(|&&value| value != 255)?;
+    let prefixed = |network: Network| text.strip_prefix(network.prefix())?.strip_prefix('1');
+    let (network, data) = match (prefixed(Network::Test), prefixed(Network::Main)) {
+        (Some(data), _) => (Network::Test, data),
+        (_, Some(data)) => (Network::Main, data),
+        (None, None) => return None,
+    };
+    let (data, checksum) = data.as_bytes().split_last_chunk::<6>()?;
+    let (mut check, mut letters) = (network.checksum(), 0);
+    let mut value = |letter: &u8| {
+        let value = VALUES.get(usize::from(*letter)).copied().unwrap_or(255);
         check = polymod(check, value);
-        if at < payload {
-            bits = ((bits << 5) | u32::from(value)) & 0xfff;
-            width += 5;
-            if width >= 8 {
-                width -= 8;
-                *bytes.get_mut(length)? = u8::try_from((bits >> width) & 0xff).ok()?;
-                length += 1;
-            }
-        }
+        letters |= value;
+        u64::from(value)
+    };
+    // Eight letters are five bytes.
+    let mut bytes = [0_u8; 60];
+    for (bytes, letters) in bytes.as_chunks_mut::<5>().0.iter_mut().zip(data.chunks(8)) {
+        let bits = letters.iter().fold(0, |bits, letter| (bits << 5) | value(letter));
+        let [_, _, _, read @ ..] = (bits << (40 - 5 * letters.len())).to_be_bytes();
+        *bytes = read;
+    }
+    for letter in checksum {
+        value(letter);
     }
     // Constant 1 is bech32. What is left of the last letter is less than a letter, and zeros.
-    if check != 1 || width > 4 || bits & ((1 << width) - 1) != 0 {
+    let (length, left) = (data.len() * 5 / 8, data.len() * 5 % 8);
+    if check != 1 || letters > 31 || left > 4 || *bytes.get(length)? != 0 {
         return None;
     }
     let (head, rest) = bytes.get(..length)?.split_first()?;
-    let network = match head & 15 {
-        0 => Network::Test,
-        1 => Network::Main,
-        _ => return None,
-    };
-    if prefix != network.prefix() {
+    if head & 15 != network.tag() {
         return None;
     }
     let (payment, stake) = rest.split_at_checked(28)?;
@@ -313,6 +324,13 @@ mod tests {
         // Bech32m has another constant; one more letter of padding.
         let bytes: Vec<u8> = std::iter::once(0x60).chain([7; 28]).collect();
         assert!(parts(&encode("addr_test", &bytes)).is_some());
+    }
+
+    #[test]
+    fn a_prefix_begins_the_checksum() {
+        for network in [Network::Test, Network::Main] {
+            assert_eq!(network.checksum(), expanded(network.prefix()));
+        }
     }
 
     #[test]

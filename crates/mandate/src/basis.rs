@@ -1,6 +1,7 @@
 //! Whether a quote is on market (D32): what a price feed says of a pair, and how far from it a rate is. An attestation for
 //! people; no constraint of a mandate speaks of it.
 
+use crate::hashed::Spelled;
 use crate::report::Evidence;
 use crate::statement::{SignedStatement, Statement};
 use crate::text::{Text, TextError, Units, nullable, spelled};
@@ -141,6 +142,8 @@ pub struct Rate {
 const AHEAD_MS: u64 = 60_000;
 /// No feed has more.
 const MOST_DECIMALS: u8 = 18;
+
+impl Spelled for Basis {}
 
 impl Basis {
     /// What is to be said of a quote at this instant.

@@ -12,6 +12,7 @@ use crate::time::Millis;
 use crate::{Address, Hashed, Refusal};
 use canon::Digest;
 use serde::{Deserialize, Serialize};
+use smol_str::SmolStr;
 use std::borrow::Cow;
 
 /// `brief/v0.1`. Members in the order of the canonical form; its hash is what the approver signs.
@@ -75,7 +76,7 @@ pub struct EngineSaid {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    pub id: Cow<'static, str>,
+    pub id: SmolStr,
     pub kind: Cow<'static, str>,
     pub reason: Option<Reason>,
     pub result: Checked,

@@ -102,6 +102,8 @@ pub enum Verification {
     /// The source has the invoice under another number, or none (spec 1.7 step 6): nothing needs to be verified.
     NumberDiffers {
         on_record: Option<Text<0, 64>>,
+        /// What they signed who say so, where verifiers did.
+        evidence: Option<Box<Evidence>>,
     },
     /// The verifiers or the source do not answer.
     Unavailable,
@@ -177,8 +179,15 @@ pub enum Execution {
 /// What became of a bond on chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BondSpent {
-    Refunded { tx_hash: TxHash },
-    Captured { tx_hash: TxHash, sink_address: Text<1, 200> },
+    Refunded {
+        tx_hash: TxHash,
+    },
+    Captured {
+        tx_hash: TxHash,
+        sink_address: Text<1, 200>,
+    },
+    /// The block that held its spending was rolled back.
+    Undone,
 }
 
 #[derive(Debug, Clone, PartialEq)]

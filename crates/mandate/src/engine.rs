@@ -9,9 +9,10 @@ use crate::reason::Reason;
 use crate::report::{Evidence, Report, Verified};
 use crate::rule::{Constraint, Kind, Violation};
 use crate::snapshot::Snapshot;
-use crate::text::{AssetSymbol, Hex, Id};
+use crate::text::{AssetSymbol, Hex, Id, Text};
 use crate::time::Millis;
 use canon::Digest;
+use smol_str::SmolStr;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -114,7 +115,7 @@ enum Judgement {
 
 impl<'a> Run<'a> {
     fn new(inputs: &'a Inputs<'a>) -> Self {
-        let row = |id: Cow<'static, str>, kind: &'static str| Row {
+        let row = |id: SmolStr, kind: &'static str| Row {
             detail: Details::default(),
             id,
             kind: Cow::Borrowed(kind),
@@ -123,12 +124,10 @@ impl<'a> Run<'a> {
         };
         let mandate = inputs.mandate;
         let mut checks = Vec::with_capacity(mandate.constraints.len().saturating_add(3));
-        checks.push(row(Cow::Borrowed("proposal"), "integrity"));
-        checks.push(row(Cow::Borrowed("mandate"), "validity"));
-        checks.extend(
-            mandate.constraints.iter().map(|c| row(Cow::Owned(c.id.as_str().to_owned()), c.kind.as_str())),
-        );
-        checks.push(row(Cow::Borrowed("interrupt_budget"), "interrupt_budget"));
+        checks.push(row(SmolStr::new_static("proposal"), "integrity"));
+        checks.push(row(SmolStr::new_static("mandate"), "validity"));
+        checks.extend(mandate.constraints.iter().map(|c| row((&c.id).into(), c.kind.as_str())));
+        checks.push(row(SmolStr::new_static("interrupt_budget"), "interrupt_budget"));
         Self {
             inputs,
             evaluation: Evaluation {
@@ -158,23 +157,22 @@ impl<'a> Run<'a> {
     /// Step 1: what was proposed, for which mandate, by whom.
     fn proposal(&mut self, action: Option<HashedAction>) {
         let Some(action) = action else {
-            return self.deny(0, Reason::InvalidProposal, Details::default().with("issues", 1_u32));
+            return self.deny(0, Reason::InvalidProposal, Details::of([("issues", 1_u32.into())]));
         };
         let mandate = self.inputs.mandate;
         self.evaluation.action_hash = Some(action.hash());
         self.report = self.inputs.evidence.and_then(|evidence| evidence.usable(&action, self.inputs.now));
         self.evaluation.verification_hash = self.report.as_ref().map(Hashed::hash);
-        let none = Details::default();
         let refused = if action.mandate_id != mandate.id {
-            Some((Reason::WrongMandate, none.with("mandate_id", action.mandate_id.as_str())))
+            Some((Reason::WrongMandate, Details::of([("mandate_id", (&action.mandate_id).into())])))
         } else if self.inputs.state.vault.as_ref().is_some_and(|vault| *vault != action.source.vault) {
-            Some((Reason::WrongMandate, none.with("vault", action.source.vault.as_str())))
+            Some((Reason::WrongMandate, Details::of([("vault", (&action.source.vault).into())])))
         } else if action.actor != mandate.delegate.id {
-            Some((Reason::AgentNotDelegate, none.with("actor", action.actor.as_str())))
+            Some((Reason::AgentNotDelegate, Details::of([("actor", (&action.actor).into())])))
         } else if let Some(signature) = self.inputs.proposal.agent_signature {
             self.form = signature_form(mandate, &action, signature);
             self.evaluation.signed = self.form.is_some();
-            self.form.is_none().then_some((Reason::InvalidAgentSignature, none))
+            self.form.is_none().then_some((Reason::InvalidAgentSignature, Details::default()))
         } else {
             None
         };
@@ -183,8 +181,8 @@ impl<'a> Run<'a> {
         match refused {
             Some((reason, detail)) => self.deny(0, reason, detail),
             None => {
-                let detail =
-                    Details::default().with("action_hash", hash).with("signed", self.evaluation.signed);
+                let signed = self.evaluation.signed;
+                let detail = Details::of([("action_hash", hash.into()), ("signed", signed.into())]);
                 self.set(0, Checked::Pass, None, detail);
             }
         }
@@ -197,7 +195,8 @@ impl<'a> Run<'a> {
         let refused = if mandate.status != Status::Active || state.anchor_status != Status::Active {
             Some((Reason::MandateRevoked, none))
         } else if state.anchor_version != mandate.version {
-            let detail = none.with("anchor_version", state.anchor_version).with("version", mandate.version);
+            let (anchored, own) = (state.anchor_version.into(), mandate.version.into());
+            let detail = Details::of([("anchor_version", anchored), ("version", own)]);
             Some((Reason::MandateVersionMismatch, detail))
         } else if mandate.validity.starts_at.is_after(now) {
             Some((Reason::MandateNotStarted, none))
@@ -209,7 +208,7 @@ impl<'a> Run<'a> {
         match refused {
             Some((reason, detail)) => self.deny(1, reason, detail),
             None => {
-                self.set(1, Checked::Pass, None, Details::default().with("version", mandate.version));
+                self.set(1, Checked::Pass, None, Details::of([("version", mandate.version.into())]));
             }
         }
     }
@@ -274,7 +273,7 @@ impl<'a> Run<'a> {
             let used = self.inputs.state.escalations(self.inputs.now);
             let per_day = self.inputs.mandate.interrupt_budget.per_day;
             let row = self.evaluation.checks.len().saturating_sub(1);
-            let detail = Details::default().with("per_day", per_day).with("used", used);
+            let detail = Details::of([("per_day", per_day.into()), ("used", used.into())]);
             if used >= per_day {
                 self.deny(row, Reason::InterruptBudgetExhausted, detail);
             } else {
@@ -311,23 +310,22 @@ impl<'a> Run<'a> {
     fn weigh(&self, constraint: &Constraint, action: &HashedAction) -> (Judgement, Details) {
         let (state, now) = (self.inputs.state, self.inputs.now);
         let amount = action.amount.value.wide();
-        let none = Details::default();
         match &constraint.kind {
             Kind::PurposeIn { values } => (
                 listed(values, action.purpose.as_str(), Reason::PurposeNotAuthorized),
-                none.with("purpose", action.purpose.as_str()),
+                Details::of([("purpose", (&action.purpose).into())]),
             ),
             Kind::ActionIn { values } => (
                 listed(values, action.kind.as_str(), Reason::ActionNotAuthorized),
-                none.with("type", action.kind.as_str()),
+                Details::of([("type", action.kind.as_str().into())]),
             ),
             Kind::AssetEq { value } => (
                 unless(*value == action.amount.asset, Reason::AssetNotAuthorized),
-                none.with("asset", action.amount.asset.as_str()),
+                Details::of([("asset", (&action.amount.asset).into())]),
             ),
             Kind::CounterpartyIn { values } => (
                 listed(values, action.counterparty.id.as_str(), Reason::CounterpartyNotApproved),
-                none.with("counterparty", action.counterparty.id.as_str()),
+                Details::of([("counterparty", (&action.counterparty.id).into())]),
             ),
             Kind::AmountLte { value } => {
                 let reason = match constraint.on_violation {
@@ -335,26 +333,28 @@ impl<'a> Run<'a> {
                     Violation::Escalate(_) => Reason::AboveAutonomousLimit,
                     Violation::Delay(..) => Reason::AboveDelayLimit,
                 };
-                let detail = none.with("amount", amount).with("limit", *value);
+                let detail = Details::of([("amount", amount.into()), ("limit", (*value).into())]);
                 (unless(amount <= value.wide(), reason), detail)
             }
             Kind::DailySpendLte { value } => {
                 let spent = state.spent(now);
                 let after = spent.saturating_add(amount);
-                let detail = none
-                    .with("after", after)
-                    .with("amount", amount)
-                    .with("cap", *value)
-                    .with("spent_today", spent);
+                let detail = Details::of([
+                    ("after", after.into()),
+                    ("amount", amount.into()),
+                    ("cap", (*value).into()),
+                    ("spent_today", spent.into()),
+                ]);
                 (unless(after <= value.wide(), Reason::DailyCapExceeded), under_way(detail, state))
             }
             Kind::BalanceAfterGte { value } => {
                 let after = state.available().saturating_sub(amount);
-                let detail = none
-                    .with("after", after)
-                    .with("amount", amount)
-                    .with("balance", state.vault_balance)
-                    .with("minimum", *value);
+                let detail = Details::of([
+                    ("after", after.into()),
+                    ("amount", amount.into()),
+                    ("balance", state.vault_balance.into()),
+                    ("minimum", (*value).into()),
+                ]);
                 (unless(after >= value.wide(), Reason::TreasuryFloorViolation), under_way(detail, state))
             }
             Kind::VerifiedFacts => self.facts(action),
@@ -381,22 +381,22 @@ impl<'a> Run<'a> {
     /// Spec 1.6: the report's own result, then each fact, then that it speaks of exactly this payment.
     fn facts(&self, action: &HashedAction) -> (Judgement, Details) {
         let Some(report) = &self.report else {
-            return (Judgement::Open, Details::default().with("source", "stripe"));
+            return (Judgement::Open, Details::of([("source", "stripe".into())]));
         };
         let result = match report.result {
             Verified::Verified => "VERIFIED",
             Verified::Mismatch => "MISMATCH",
         };
-        let text = |text: Option<&str>| crate::evaluation::Detail::from(text);
-        let currency = report.verified_currency.as_ref().map(crate::text::Text::as_str);
-        let recipient = report.verified_recipient.as_ref().map(crate::text::Text::as_str);
-        let detail = Details::default()
-            .with("invoice_id", report.invoice_id.as_str())
-            .with("report_hash", report.hash())
-            .with("result", result)
-            .with("verified_amount", report.verified_amount)
-            .with("verified_currency", text(currency))
-            .with("verified_recipient", text(recipient));
+        let detail = Details::of([
+            ("invoice_id", (&report.invoice_id).into()),
+            ("report_hash", report.hash().into()),
+            ("result", result.into()),
+            ("verified_amount", report.verified_amount.into()),
+            ("verified_currency", report.verified_currency.as_ref().into()),
+            ("verified_recipient", report.verified_recipient.as_ref().into()),
+        ]);
+        let currency = report.verified_currency.as_ref().map(Text::as_str);
+        let recipient = report.verified_recipient.as_ref().map(Text::as_str);
         let reference = action.reference.as_ref().map(|reference| &reference.invoice_id);
         let failed = match report.result {
             Verified::Mismatch => report.reason.or(Some(Reason::InvoiceNotFound)),
@@ -442,13 +442,12 @@ pub(crate) fn fiat(asset: &AssetSymbol) -> Option<&'static str> {
 /// What no constraint of the mandate speaks of is denied: a type of act it does not mention, and amounts that are not in
 /// the asset its limits are counted in.
 fn unmentioned(mandate: &Mandate, action: &Action) -> Option<(Reason, Details)> {
-    let none = Details::default();
     if !mandate.speaks_of(action.kind) {
-        return Some((Reason::ActionNotAuthorized, none.with("type", action.kind.as_str())));
+        return Some((Reason::ActionNotAuthorized, Details::of([("type", action.kind.as_str().into())])));
     }
     let names_asset = mandate.constraints.iter().any(|c| matches!(c.kind, Kind::AssetEq { .. }));
     if !names_asset && action.amount.asset != mandate.asset.symbol {
-        return Some((Reason::AssetNotAuthorized, none.with("asset", action.amount.asset.as_str())));
+        return Some((Reason::AssetNotAuthorized, Details::of([("asset", (&action.amount.asset).into())])));
     }
     None
 }
@@ -466,11 +465,12 @@ fn under_way(detail: Details, state: &Snapshot) -> Details {
 }
 
 fn windowed(spent: i128, amount: i128, after: i128, seconds: u32) -> Details {
-    Details::default()
-        .with("after", after)
-        .with("amount", amount)
-        .with("spent", spent)
-        .with("window_seconds", seconds)
+    Details::of([
+        ("after", after.into()),
+        ("amount", amount.into()),
+        ("spent", spent.into()),
+        ("window_seconds", seconds.into()),
+    ])
 }
 
 fn window_ms(seconds: u32) -> u64 {

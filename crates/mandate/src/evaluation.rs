@@ -7,6 +7,7 @@ use crate::time::Millis;
 use canon::Digest;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -99,7 +100,7 @@ pub struct Required {
 #[serde(deny_unknown_fields)]
 pub struct Row {
     pub detail: Details,
-    pub id: Cow<'static, str>,
+    pub id: SmolStr,
     pub kind: Cow<'static, str>,
     pub reason: Option<Reason>,
     pub result: Checked,
@@ -128,7 +129,7 @@ pub enum Detail {
     Null,
     Bool(bool),
     Number(u64),
-    Text(Box<str>),
+    Text(SmolStr),
     Hash(Digest),
     /// Base units, maybe below zero; written as a decimal text.
     Units(i128),
@@ -137,6 +138,12 @@ pub enum Detail {
 impl Details {
     pub fn get(&self, name: &str) -> Option<&Detail> {
         self.0.iter().find_map(|(known, value)| (known == name).then_some(value))
+    }
+
+    /// The names ascend.
+    pub(crate) fn of<const N: usize>(members: [(&'static str, Detail); N]) -> Self {
+        debug_assert!(members.is_sorted_by(|(one, _), (two, _)| one < two), "{members:?}");
+        Self(members.map(|(name, value)| (Cow::Borrowed(name), value)).into())
     }
 
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Detail>) -> Self {
@@ -193,8 +200,12 @@ impl From<Millis> for Detail {
         Self::Number(value.get())
     }
 }
-impl From<&str> for Detail {
-    fn from(text: &str) -> Self {
+/// A text that is held is not copied.
+impl<'t, T: ?Sized> From<&'t T> for Detail
+where
+    SmolStr: From<&'t T>,
+{
+    fn from(text: &'t T) -> Self {
         Self::Text(text.into())
     }
 }

@@ -7,7 +7,7 @@ use crate::price::{BondStatus, Price};
 use crate::snapshot::{Delay, Spend};
 use crate::state::{
     Anchored, Approval, ApprovalStatus, Authorization, AuthorizationStatus, Decided, GRACE_MS, InFlight,
-    LockedBond, Reserved, Run, State, Wait, reserved_invoice,
+    LockedBond, Reserved, Run, SETTLES_MS, State, Wait, reserved_invoice,
 };
 use crate::text::{PositiveUnits, Text, TxHash};
 use crate::time::Millis;
@@ -24,6 +24,9 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
         Fact::RunCompleted {} => edit_run(state, &event.run_id, |run| run.finished = true),
         Fact::ActionProposed(proposed) => {
             state.proposed = proposed.action.clone().map(|action| (action, proposed.agent_signature.clone()));
+            if let Some(action) = proposed.action.as_ref().filter(|one| state.begun.get(&one.id).is_none()) {
+                state.begun.insert(action.id.clone(), at.seq);
+            }
         }
         Fact::AuthorityEvaluated(data) => evaluated(state, &event.run_id, data),
         Fact::BondRequired { price, .. } => priced(state, event, price),
@@ -62,10 +65,17 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
             edit(state, approval_id, |approval| approval.status = ApprovalStatus::Expired);
         }
         Fact::BondRefunded { approval_id, tx_hash, .. } => {
-            bond_spent(state, approval_id, BondStatus::Refunded, *tx_hash);
+            bond_spent(state, approval_id, (BondStatus::Refunded, *tx_hash), now);
         }
         Fact::BondCaptured { approval_id, tx_hash, .. } => {
-            bond_spent(state, approval_id, BondStatus::Captured, *tx_hash);
+            bond_spent(state, approval_id, (BondStatus::Captured, *tx_hash), now);
+        }
+        Fact::BondUnknown { approval_id } => {
+            edit(state, approval_id, |approval| {
+                if let Some(bond) = &mut approval.bond {
+                    (bond.status, bond.outcome_tx) = (BondStatus::Locked, None);
+                }
+            });
         }
         Fact::AuthorizationIssued(issued) => authorization(state, &event.run_id, issued, now),
         Fact::TransactionBuilt(built) => {
@@ -89,7 +99,10 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
             }
         }
         Fact::TransactionConfirmed { digest, tx_hash, .. } => confirmed(state, digest, *tx_hash),
-        Fact::MandateUpdated(updated) => anchored(state, updated),
+        Fact::MandateUpdated(updated) => {
+            state.versions.push(at.seq);
+            anchored(state, updated);
+        }
         Fact::MandateRevoked { version } => {
             if let Some(anchored) = &mut state.anchored {
                 Arc::make_mut(anchored).revoked = Some(*version);
@@ -109,8 +122,7 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
         Fact::AuthorityEvaluationStarted {}
         | Fact::CREVerificationStarted { .. }
         | Fact::CREVerificationCompleted(_)
-        | Fact::ActionDenied { .. }
-        | Fact::ReceiptProven { .. } => {}
+        | Fact::ActionDenied { .. } => {}
     }
     settle(state, now);
 }
@@ -194,7 +206,9 @@ fn evaluated(state: &mut State, run: &RunId, data: &AuthorityEvaluated) {
 
 fn priced(state: &mut State, event: &Event, price: &Price) {
     let Some((action, agent_signature)) = state.proposed.clone() else { return };
-    let number = state.last_approval.saturating_add(1);
+    // It is the one after the last, unless the fold is of some entries alone.
+    let told = price.approval_id.as_str().strip_prefix("AP-").and_then(|number| number.parse().ok());
+    let number = told.unwrap_or_else(|| state.last_approval.saturating_add(1));
     state.last_approval = number;
     state.by_action.insert(price.action_hash, number);
     state.open.insert(number);
@@ -226,13 +240,14 @@ fn bond_locked(state: &mut State, locked: &BondLocked) {
     }
 }
 
-fn bond_spent(state: &mut State, approval: &Text<1, 64>, status: BondStatus, tx_hash: TxHash) {
-    edit(state, approval, |approval| {
+fn bond_spent(state: &mut State, approval: &Text<1, 64>, spent: (BondStatus, TxHash), now: Millis) {
+    let number = edit(state, approval, |approval| {
         if let Some(bond) = &mut approval.bond {
-            bond.status = status;
-            bond.outcome_tx = Some(tx_hash);
+            (bond.status, bond.outcome_tx) = (spent.0, Some(spent.1));
         }
     });
+    state.spent.retain(|_, at| now.since(*at) <= SETTLES_MS);
+    state.spent.extend(number.map(|number| (number, now)));
 }
 
 fn authorization(state: &mut State, run: &RunId, issued: &Issued, now: Millis) {

@@ -26,16 +26,18 @@ impl<T> Hashed<T> {
     }
 }
 
-impl<T: Serialize + for<'de> Deserialize<'de>> Hashed<T> {
-    /// Reads strict JSON in any order and spacing. Refuses what is not of the type's shape, with the place.
-    pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
-        Ok(Self::of(canon::from_slice(bytes)?)?)
-    }
+/// A type whose values have one spelling each: no text that is read is written as another, no member is left out where it
+/// might be written.
+pub trait Spelled: Serialize + for<'de> Deserialize<'de> {}
 
-    /// Reads canonical bytes of a type whose members are all required and have one spelling each: what is read is then
-    /// written as it was, and the hash is that of the bytes.
-    pub(crate) fn read_canonical(bytes: &[u8]) -> Result<Self, Refusal> {
-        Ok(Self { document: canon::from_slice(bytes)?, hash: Digest::of(bytes) })
+impl<T: Spelled> Hashed<T> {
+    /// Reads strict JSON in any order and spacing. Refuses what is not of the type's shape, with the place. Canonical bytes
+    /// are what would be written, and hashed as they stand.
+    pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+        match canon::from_slice_and_form(bytes)? {
+            (document, true) => Ok(Self { document, hash: Digest::of(bytes) }),
+            (document, false) => Ok(Self::of(document)?),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::proof::Signed;
 use crate::reason::Reason;
 use crate::report::Evidence;
 use crate::snapshot::Snapshot;
-use crate::text::{AssetSymbol, Hex, Id, KeyHash, PositiveUnits, Text, TxHash, Units};
+use crate::text::{AssetSymbol, Hex, Id, KeyHash, PositiveUnits, Text, TxHash, Units, present};
 use crate::time::Millis;
 use crate::{Hashed, Refusal};
 use canon::Digest;
@@ -35,7 +35,8 @@ pub struct Event {
     pub fact: Fact,
 }
 
-/// The types of spec 1.12, and after them our own.
+/// The types of spec 1.12, and after them our own. `ReceiptProven` is none: a receipt is what the log says up to one entry, and
+/// an entry that repeats it would prove nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "payload")]
 pub enum Fact {
@@ -48,6 +49,9 @@ pub enum Fact {
     },
     CREVerificationCompleted(Box<VerificationCompleted>),
     ActionDenied {
+        /// Where the invoice has another number: what the verifiers signed who say so.
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+        evidence: Option<Box<Evidence>>,
         layer: Layer,
         reason: Reason,
     },
@@ -80,10 +84,6 @@ pub enum Fact {
         block_height: u64,
         digest: AuthorizationDigest,
         tx_hash: TxHash,
-    },
-    ReceiptProven {
-        receipt_hash: Digest,
-        receipt_id: Id,
     },
     RunCompleted {},
     MandateUpdated(Box<Updated>),
@@ -119,6 +119,10 @@ pub enum Fact {
     /// The answer of a submission was lost, or a block that held it was rolled back.
     SettlementUnknown {
         digest: AuthorizationDigest,
+    },
+    /// A block that held the spending of a bond was rolled back: the bond is locked again.
+    BondUnknown {
+        approval_id: ApprovalId,
     },
 }
 

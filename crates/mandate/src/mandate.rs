@@ -2,6 +2,7 @@
 //! `mandate/v0.2` with more kinds of constraint and a quorum. A [`Mandate`] that exists has passed the cross rules.
 
 use crate::action::ActionType;
+use crate::hashed::Spelled;
 use crate::price::Signatories;
 use crate::rule::{Constraint, Kind, Violation};
 use crate::text::{AssetSymbol, Ed25519Key, Id, KeyHash, Text, Units, at_most, present};
@@ -146,6 +147,8 @@ pub struct Limits {
 pub const MAX_APPROVERS: usize = 16;
 /// The most constraints a mandate lists.
 pub const MAX_CONSTRAINTS: usize = 256;
+
+impl Spelled for Mandate {}
 
 impl Mandate {
     /// Reads a mandate. Refuses what is not its shape, and then everything the cross rules find, all at once.

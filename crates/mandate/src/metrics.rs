@@ -17,6 +17,8 @@ pub struct Tally {
     last: Option<Key>,
     approvals_requested: u64,
     bonds: Bonds,
+    /// Whether a bond that was spent went back.
+    outcomes: BTreeMap<ApprovalId, bool>,
     budget_exhausted: u64,
     /// The fees of releases as they were built.
     built: BTreeMap<TxHash, u64>,
@@ -111,11 +113,20 @@ impl Tally {
             Fact::BondLocked(_) => self.bonds.locked += 1,
             Fact::BondRefunded { approval_id, tx_hash, .. } => {
                 self.bonds.refunded += 1;
+                self.outcomes.insert(approval_id.clone(), true);
                 self.spends.insert(*tx_hash, approval_id.clone());
             }
             Fact::BondCaptured { approval_id, tx_hash, .. } => {
                 self.bonds.captured += 1;
+                self.outcomes.insert(approval_id.clone(), false);
                 self.spends.insert(*tx_hash, approval_id.clone());
+            }
+            Fact::BondUnknown { approval_id } => {
+                if let Some(refunded) = self.outcomes.remove(approval_id) {
+                    let count = if refunded { &mut self.bonds.refunded } else { &mut self.bonds.captured };
+                    *count = count.saturating_sub(1);
+                }
+                self.spends.retain(|_, spent| spent != approval_id);
             }
             Fact::TransactionBuilt(built) => {
                 let fee = Transaction::read_hex(&built.tx_body_cbor).and_then(|read| read.fee);

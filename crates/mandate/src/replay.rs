@@ -42,7 +42,7 @@ pub struct Replay {
     proposals: BTreeMap<Digest, Proposed>,
     decided: BTreeMap<Option<Digest>, Decided>,
     briefs: BTreeSet<Digest>,
-    /// Who signed for each report that was judged by, at its judgement's entry.
+    /// Who signed for each report that was judged by, at its judgement's entry; and for another number, at its denial's.
     reports: Vec<(u64, Vec<Ed25519Key>)>,
     built: Vec<Release>,
     /// Confirmed releases, in the order they were confirmed.
@@ -186,7 +186,10 @@ impl Replay {
             Fact::AuthorityEvaluated(data) => self.evaluated(event, data, now),
             Fact::CREVerificationStarted { invoice_id } => self.verifying(event, invoice_id),
             Fact::CREVerificationCompleted(completed) => hold(completed.evidence.is_sound(), "bad_statement"),
-            Fact::ActionDenied { layer, reason } => self.denied(event, *layer, *reason),
+            Fact::ActionDenied { evidence, layer, reason } => {
+                self.denied(event, *layer, *reason)?;
+                evidence.as_ref().map_or(Ok(()), |evidence| self.differs(*reason, evidence))
+            }
             Fact::BondRequired { approval_id, price } => self.priced(event, approval_id, price, now),
             Fact::BondLocked(locked) => self.locked(locked),
             Fact::ApprovalRequested(requested) => self.requested(event, requested, now),
@@ -194,6 +197,7 @@ impl Replay {
             Fact::CFODeclined(declined) => self.declined(event, declined),
             Fact::BondRefunded { approval_id, reason, .. } => self.refunded(approval_id, *reason),
             Fact::BondCaptured { approval_id, .. } => self.bond(approval_id).map(|_| ()),
+            Fact::BondUnknown { approval_id } => self.spent(approval_id),
             Fact::AuthorizationIssued(issued) => self.issued(event, issued, now),
             Fact::TransactionBuilt(built) => self.built(built),
             Fact::TransactionSubmitted { digest, .. } | Fact::SettlementUnknown { digest } => {
@@ -201,7 +205,6 @@ impl Replay {
             }
             Fact::TransactionRejected(rejected) => self.rejected(rejected, now),
             Fact::TransactionConfirmed { digest, tx_hash, .. } => self.confirmed(digest, tx_hash),
-            Fact::ReceiptProven { .. } => Ok(()),
             Fact::AuthorizationDrafted { approval_id, digest, fields } => {
                 self.drafted(approval_id, digest, fields, now)
             }
@@ -234,6 +237,10 @@ impl Replay {
             }
             Fact::CREVerificationCompleted(completed) => self.evidence = Some(completed.as_ref().clone()),
             Fact::AuthorityEvaluated(data) => self.decide(seq, &event.run_id, data),
+            Fact::ActionDenied { evidence: Some(evidence), .. } => {
+                let keys = evidence.statements.iter().map(|signed| signed.key).collect();
+                self.reports.push((seq, keys));
+            }
             Fact::ApprovalRequested(requested) => {
                 self.briefs.insert(requested.brief_hash);
             }

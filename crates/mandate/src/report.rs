@@ -1,6 +1,7 @@
 //! Verification reports (spec 1.6): six facts about an invoice, and how long they are good for.
 
 use crate::action::HashedAction;
+use crate::hashed::Spelled;
 use crate::reason::Reason;
 use crate::statement::{Attested, SignedStatement};
 use crate::text::{Text, Units, nullable};
@@ -73,6 +74,8 @@ impl Facts {
     }
 }
 
+impl Spelled for Report {}
+
 impl Report {
     /// Reads a report. Beyond its shape: the reason is null exactly where the result is VERIFIED, and is one of the six.
     pub fn read(bytes: &[u8]) -> Result<Hashed<Self>, Refusal> {
@@ -142,7 +145,7 @@ impl Evidence {
     /// The report, if it is one that this action can be judged by now (spec 1.6): well formed, about this action, the one
     /// its hash names, and fresh. Anything else is as if there were none.
     pub fn usable(&self, action: &HashedAction, now: Millis) -> Option<Hashed<Report>> {
-        let report = Hashed::read_canonical(self.report.as_bytes()).and_then(Report::consistent).ok()?;
+        let report = Report::read(self.report.as_bytes()).ok()?;
         let about = report.action_hash == action.hash() && report.hash() == self.report_hash;
         let fresh = now.since(self.block_time_ms) <= OLDEST_MS && self.block_time_ms.since(now) <= AHEAD_MS;
         (about && fresh).then_some(report)

@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// How long after its end an authorization may still turn up on chain.
 pub const GRACE_MS: u64 = 120_000;
+/// How long a block may still be taken back.
+pub const SETTLES_MS: u64 = 3_600_000;
 
 #[derive(Debug, Clone, Default)]
 pub struct State {
@@ -37,6 +39,8 @@ pub struct State {
     pub(crate) open: OrdSet<u64>,
     /// Which approval an output pays for.
     pub(crate) bonds: OrdMap<OutRef, u64>,
+    /// When bonds were spent, by approval; those that a rollback may still undo.
+    pub(crate) spent: BTreeMap<u64, Millis>,
     /// How many people were asked, by day; of the last days only.
     pub(crate) paged: BTreeMap<u64, u32>,
     pub(crate) authorizations: OrdMap<u64, Arc<Authorization>>,
@@ -57,6 +61,10 @@ pub struct State {
     pub(crate) proposal: Option<Head>,
     pub(crate) judged: Option<Digest>,
     pub(crate) decisions: OrdMap<Digest, Decided>,
+    /// The entry in which an action was first proposed, by its name.
+    pub(crate) begun: OrdMap<Id, u64>,
+    /// The entries that put a version in force, oldest first.
+    pub(crate) versions: Vec<u64>,
     pub(crate) history: Vec<(u64, Spend)>,
 }
 
@@ -279,6 +287,11 @@ impl State {
     pub fn open(&self) -> impl Iterator<Item = &Approval> {
         self.open.iter().filter_map(|number| self.approvals.get(number)).map(Arc::as_ref)
     }
+    /// Approvals whose bond was spent lately: a rollback may still undo it.
+    pub fn spent(&self, now: Millis) -> impl Iterator<Item = &Approval> {
+        let lately = self.spent.iter().filter(move |(_, at)| now.since(**at) <= SETTLES_MS);
+        lately.filter_map(|(number, _)| self.approvals.get(number)).map(Arc::as_ref)
+    }
     pub fn authorization(&self, digest: &AuthorizationDigest) -> Option<&Authorization> {
         self.by_digest.get(digest).and_then(|nonce| self.authorizations.get(nonce)).map(Arc::as_ref)
     }
@@ -300,6 +313,14 @@ impl State {
     /// Where the log tells of the newest decision about an action.
     pub fn decision(&self, action: &Digest) -> Option<&Decided> {
         self.decisions.get(action)
+    }
+    /// The number of the entry in which an action of this name was first proposed.
+    pub fn begun(&self, action: &Id) -> Option<u64> {
+        self.begun.get(action).copied()
+    }
+    /// The number of the entry that put the version in force under which entry `seq` was written.
+    pub fn version_at(&self, seq: u64) -> Option<u64> {
+        self.versions.iter().rev().find(|at| **at <= seq).copied()
     }
     /// Whether a reading of the vault shows less than is known: it is older, or blocks were rolled back.
     pub fn is_behind(&self, last_nonce: u64) -> bool {

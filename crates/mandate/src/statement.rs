@@ -106,7 +106,7 @@ pub enum Agreed {
     /// The same report; when it was recorded is the earliest of their readings until a registry says otherwise.
     On(Evidence),
     /// That the invoice has another number, or none (spec 1.7 step 6).
-    Number { on_record: Option<Text<0, 64>> },
+    Number { on_record: Option<Text<0, 64>>, evidence: Box<Evidence> },
 }
 
 /// How far a verifier's clock may be off, and how old its reading may be when it arrives.
@@ -192,10 +192,13 @@ impl Panel {
         let said = same.first()?.signed.statement.invoice_number.clone();
         let report = Report::read(same.first()?.report.as_bytes()).ok()?;
         // Whatever does not exist has no number to differ.
-        if report.facts.exists && said.as_ref().map(Text::as_str) != number {
-            return Some(Agreed::Number { on_record: said });
-        }
-        Some(Agreed::On(evidence(same, dissent)?))
+        let differs = report.facts.exists && said.as_ref().map(Text::as_str) != number;
+        let evidence = evidence(same, dissent)?;
+        Some(if differs {
+            Agreed::Number { on_record: said, evidence: Box::new(evidence) }
+        } else {
+            Agreed::On(evidence)
+        })
     }
 
     /// The answers that enough verifiers gave, and the others.

@@ -1,6 +1,7 @@
 //! The primitive types (spec 1.1). Each has one spelling: what is read is written back as it was.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,7 +12,7 @@ pub struct TextError(pub &'static str);
 
 /// A name within a mandate: 1 to 64 characters of `[A-Za-z0-9._-]`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(Box<str>);
+pub struct Id(SmolStr);
 
 impl Id {
     pub fn as_str(&self) -> &str {
@@ -223,7 +224,7 @@ impl fmt::Display for Ed25519Key {
 
 /// 2 to 10 upper-case letters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AssetSymbol(Box<str>);
+pub struct AssetSymbol(SmolStr);
 
 impl AssetSymbol {
     pub fn as_str(&self) -> &str {
@@ -250,7 +251,7 @@ impl fmt::Display for AssetSymbol {
 
 /// A text of MIN to MAX characters (Unicode code points).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text<const MIN: usize, const MAX: usize>(Box<str>);
+pub struct Text<const MIN: usize, const MAX: usize>(SmolStr);
 
 impl<const MIN: usize, const MAX: usize> Text<MIN, MAX> {
     pub fn as_str(&self) -> &str {
@@ -273,6 +274,18 @@ impl<const MIN: usize, const MAX: usize> fmt::Display for Text<MIN, MAX> {
         f.write_str(&self.0)
     }
 }
+
+/// A copy of the text of each that holds one; no longer text is copied.
+macro_rules! shared {
+    ($([$($generic:tt)*] $name:ty),* $(,)?) => {$(
+        impl<$($generic)*> From<&$name> for SmolStr {
+            fn from(text: &$name) -> Self {
+                text.0.clone()
+            }
+        }
+    )*};
+}
+shared! { [] Id, [] AssetSymbol, [const MIN: usize, const MAX: usize] Text<MIN, MAX> }
 
 /// Reads a text as what it spells, without a copy of it.
 pub(crate) fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>

@@ -2,6 +2,7 @@
 
 use crate::text::{TextError, spelled};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smol_str::SmolStr;
 use std::fmt;
 use std::str::FromStr;
 
@@ -62,7 +63,7 @@ impl<'de> Deserialize<'de> for Millis {
 /// and days that no calendar has are refused. It is compared by its milliseconds; further digits are cut.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct DateTime {
-    text: Box<str>,
+    text: SmolStr,
     /// Since 1970; negative before.
     millis: i64,
 }

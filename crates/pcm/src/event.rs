@@ -8,6 +8,9 @@ use env::Timestamp;
 pub const SIGNER_TENANT: &str = "tracekit";
 pub const SIGNER_RUN: &str = "tracekit/signer";
 
+/// The version of the events that are read here.
+pub(crate) const VERSION: &str = "tracekit.event.v2";
+
 /// A place in a log, counted from 0: a record's `seq`, the index of its leaf, what the validity of a key is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
@@ -51,6 +54,11 @@ impl<'r> Event<'r> {
     /// Refuses what is not of the schema.
     pub fn read(value: &'r Value<'r>) -> Result<Self, Error> {
         schema::event(value).map_err(|misfit| Error::Schema { place: misfit.place, why: misfit.why })?;
+        Self::unchecked(value)
+    }
+
+    /// Of a value that was found to be of the schema.
+    pub(crate) fn unchecked(value: &'r Value<'r>) -> Result<Self, Error> {
         // INVARIANT: the schema requires all of these, of these types.
         let lost = || Error::Schema { place: String::new(), why: "a required member is missing" };
         let text = |name| value.get(name).and_then(Value::as_str).ok_or_else(lost);

@@ -16,6 +16,7 @@ mod record;
 pub mod registry;
 pub mod sample;
 mod schema;
+pub mod signer;
 pub mod strict;
 mod timeline;
 pub mod trust;

@@ -37,6 +37,8 @@ pub const ALG: &str = "ed25519";
 #[derive(Debug, Clone)]
 pub struct Unverified<'a> {
     value: Value<'a>,
+    /// Its hash was left out: it is the event's.
+    unhashed: bool,
 }
 
 /// A record whose event is of the schema, whose hash is the event's, and whose signature is that of a key valid at its
@@ -55,12 +57,22 @@ impl<'a> Unverified<'a> {
 
     /// Refuses another set of members than `v`, `event`, `hash`, `alg`, `kid` and `sig`, and another format than 2.
     pub fn read(value: Value<'a>) -> Result<Self, Error> {
+        Self::of(value, &["hash", "alg", "kid", "sig"], false)
+    }
+
+    /// The same of a record that may leave out its hash.
+    pub(crate) fn shown(value: Value<'a>) -> Result<Self, Error> {
+        match value.get("hash") {
+            Some(_) => Self::read(value),
+            None => Self::of(value, &["alg", "kid", "sig"], true),
+        }
+    }
+
+    fn of(value: Value<'a>, texts: &[&str], unhashed: bool) -> Result<Self, Error> {
         let form = Error::RecordForm;
         let object = value.as_object().ok_or(form("it is no object"))?;
-        let texts = ["hash", "alg", "kid", "sig"]
-            .iter()
-            .all(|name| object.get(name).is_some_and(|v| v.as_str().is_some()));
-        if object.len() != 6 || !texts {
+        let told = texts.iter().all(|name| object.get(name).is_some_and(|v| v.as_str().is_some()));
+        if object.len() != texts.len() + 2 || !told {
             return Err(form("it has not the six members"));
         }
         if object.get("v").and_then(Value::as_u64) != Some(2) {
@@ -69,7 +81,7 @@ impl<'a> Unverified<'a> {
         if object.get("event").and_then(Value::as_object).is_none() {
             return Err(form("the event is no object"));
         }
-        Ok(Self { value })
+        Ok(Self { value, unhashed })
     }
 
     /// The hash the record says it has.
@@ -92,12 +104,27 @@ impl<'a> Unverified<'a> {
     pub fn hashed(&self) -> Result<Record<'_>, Error> {
         let event = Event::read(self.event())?;
         let hash = Digest::of(&canon::to_vec(self.event())?);
-        if self.hash() == Some(hash) { Ok(Record { event, hash }) } else { Err(Error::RecordHash) }
+        if self.unhashed || self.hash() == Some(hash) {
+            Ok(Record { event, hash })
+        } else {
+            Err(Error::RecordHash)
+        }
     }
 
     /// Everything about the record alone, in this order: schema, hash, key at its place, algorithm, signature, log.
     pub fn check(&self, keys: &Keys) -> Result<Record<'_>, Error> {
         let record = self.hashed()?;
+        self.signed(&record, keys)?;
+        Ok(record)
+    }
+
+    /// Who signed it and how, as it says.
+    pub(crate) fn signed_as(&self) -> [&[u8]; 3] {
+        ["kid", "alg", "sig"].map(|name| self.text(name).as_bytes())
+    }
+
+    /// What is left of it once it is hashed.
+    pub(crate) fn signed(&self, record: &Record<'_>, keys: &Keys) -> Result<(), Error> {
         let key = keys.at(self.kid(), record.event.position())?;
         if self.text("alg") != ALG || !keys.allows(ALG) {
             return Err(Error::Algorithm { alg: self.text("alg").to_owned() });
@@ -108,8 +135,7 @@ impl<'a> Unverified<'a> {
         if record.event.log_id() != keys.log_id() {
             return Err(Error::WrongLog);
         }
-        key.covers(&record.event)?;
-        Ok(record)
+        key.covers(&record.event)
     }
 
     fn text(&self, name: &str) -> &str {

@@ -1,7 +1,7 @@
 //! Which record key was valid where (spec 3.4). Validity is by position in the log, never by time.
 
 use crate::checkpoint::Checkpoint;
-use crate::record::{ALG, Purpose, Unverified};
+use crate::record::{ALG, Purpose, Record, Unverified};
 use crate::{Error, Event, Position, Trust, base64};
 use canon::{Digest, Value};
 use env::Timestamp;
@@ -59,6 +59,25 @@ impl Keys {
     /// declared again, a retirement of no known key, a certificate that does not hold, none where issuers are pinned.
     pub fn take(&mut self, record: &Unverified<'_>, trust: &Trust) -> Result<(), Error> {
         let event = Event::read(record.event())?;
+        self.take_if(&event, trust, |keys| record.check(keys).map(drop))
+    }
+
+    /// The same of a record whose hash was checked before.
+    pub(crate) fn take_hashed(
+        &mut self,
+        record: &Unverified<'_>,
+        hashed: &Record<'_>,
+        trust: &Trust,
+    ) -> Result<(), Error> {
+        self.take_if(&hashed.event(), trust, |keys| record.signed(hashed, keys))
+    }
+
+    fn take_if(
+        &mut self,
+        event: &Event<'_>,
+        trust: &Trust,
+        holds: impl FnOnce(&Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let Position(seq) = event.position();
         match self.last {
             None if seq != 0 => return Err(Error::KeyRecord("the first is not the log's first record")),
@@ -67,15 +86,14 @@ impl Keys {
         }
         let before = self.declared.len();
         let outcome = match event.kind() {
-            "signer.epoch" => self.declare(&event, trust),
+            "signer.epoch" => self.declare(event, trust),
             "key.retire" => Ok(()),
             _ => Err(Error::KeyRecord("it neither declares nor retires a key")),
         };
-        let outcome =
-            outcome.and_then(|()| record.check(self).map(|_| ())).and_then(|()| match event.kind() {
-                "key.retire" => self.retire(&event),
-                _ => Ok(()),
-            });
+        let outcome = outcome.and_then(|()| holds(self)).and_then(|()| match event.kind() {
+            "key.retire" => self.retire(event),
+            _ => Ok(()),
+        });
         match outcome {
             Ok(()) => self.last = Some(seq),
             // What a record that does not hold has declared is forgotten.

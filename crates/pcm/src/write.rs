@@ -9,7 +9,7 @@ use ::base64::Engine as _;
 use ::base64::engine::general_purpose::STANDARD;
 use canon::{Digest, Number, Object, Value};
 use env::Timestamp;
-use keys::{PublicKey, Signer};
+use keys::{Kid, PublicKey, Signer};
 use ledger::merkle::{Nodes, prove_inclusion};
 use ledger::note::Note;
 use std::borrow::Cow;
@@ -54,10 +54,38 @@ pub struct Written {
     pub line: Vec<u8>,
 }
 
-impl Draft<'_> {
+/// A record that has its place and lacks its signature.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    pub seq: u64,
+    pub hash: Digest,
+    /// The event's canonical bytes.
+    event: Vec<u8>,
+    kid: Kid,
+    /// What the key signs.
+    message: Vec<u8>,
+}
+
+impl<'a> Draft<'a> {
     /// Signs the record for its place. Refuses what is not of the schema.
     pub fn sign(&self, place: &Place<'_>, signer: &dyn Signer) -> Result<Written, Error> {
-        let mut members: Vec<(&str, Value<'_>)> = vec![
+        self.clone().seal(place, &signer.public().spki_kid())?.1.sign(signer)
+    }
+
+    /// The event at its place, and the record that lacks only the signature of the key named. Refuses what is not of the schema.
+    pub(crate) fn seal(self, place: &Place<'_>, kid: &Kid) -> Result<(Value<'a>, Sealed), Error> {
+        let value = self.event(place)?;
+        let event = Event::unchecked(&value)?;
+        let bytes = canon::to_vec(&value)?;
+        let hash = Digest::of(&bytes);
+        let message = message(&event, &hash, kid)?;
+        let sealed = Sealed { seq: place.seq, hash, event: bytes, kid: *kid, message };
+        Ok((value, sealed))
+    }
+
+    /// The event at its place. Refuses what is not of the schema.
+    pub(crate) fn event(self, place: &Place<'_>) -> Result<Value<'a>, Error> {
+        let mut members: Vec<(&str, Value<'a>)> = vec![
             ("schema_version", text("tracekit.event.v2")),
             ("id", text(hex::encode(self.id))),
             ("seq", number(place.seq)?),
@@ -68,26 +96,30 @@ impl Draft<'_> {
             ("parent_id", self.parent_id.map_or(Value::Null, text)),
             ("source", text(self.source)),
             ("type", text(self.kind)),
-            ("data", self.data.clone()),
-            ("log_id", text(place.log_id)),
+            ("data", self.data),
+            ("log_id", text(place.log_id.to_owned())),
             ("tenant", text(self.tenant)),
             ("run_seq", number(place.run_seq)?),
             ("run_prev_hash", text(place.run_prev.prefixed())),
         ];
-        members.extend(self.more.iter().map(|(name, value)| (*name, value.clone())));
+        members.extend(self.more);
         let value = object(members)?;
-        let event = Event::read(&value)?;
-        let bytes = canon::to_vec(&value)?;
-        let hash = Digest::of(&bytes);
-        let kid = signer.public().spki_kid();
+        Event::read(&value)?;
+        Ok(value)
+    }
+}
+
+impl Sealed {
+    /// The record, whole. `signer` holds the key it was sealed for.
+    pub fn sign(&self, signer: &dyn Signer) -> Result<Written, Error> {
         let signature =
-            signer.sign(&message(&event, &hash, &kid)?).map_err(|error| Error::Signer(error.to_string()))?;
+            signer.sign(&self.message).map_err(|error| Error::Signer(error.to_string()))?.base64();
         let mut line = format!("{{\"alg\":\"{ALG}\",\"event\":").into_bytes();
-        line.extend(bytes);
-        let signature = signature.base64();
+        line.extend_from_slice(&self.event);
+        let (hash, kid) = (self.hash, self.kid);
         let rest = format!(",\"hash\":\"sha256:{hash}\",\"kid\":\"{kid}\",\"sig\":\"{signature}\",\"v\":2}}");
         line.extend(rest.into_bytes());
-        Ok(Written { seq: place.seq, hash, line })
+        Ok(Written { seq: self.seq, hash: self.hash, line })
     }
 }
 

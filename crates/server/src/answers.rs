@@ -315,7 +315,7 @@ impl App {
 }
 
 impl EvidenceInput {
-    fn spelled(self, credentials: &Credentials) -> Result<Evidence, Error> {
+    pub(crate) fn spelled(self, credentials: &Credentials) -> Result<Evidence, Error> {
         Ok(match self {
             Self::Passkey { credential_id, authenticator_data, client_data_json, signature } => {
                 Evidence::Passkey { credential_id, authenticator_data, client_data_json, signature }

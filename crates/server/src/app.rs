@@ -1,10 +1,12 @@
 //! The service layer: what HTTP, MCP, the console and the demo all call. Clones share one state.
 
 use crate::doors::Doors;
+use crate::evidence::Attesting;
 use crate::guard::Names;
 use crate::http::meta::Probe;
 use crate::limits::Bucket;
 use crate::mandates::{Mandates, Setup};
+use crate::messages::Desk;
 use crate::once::InFlight;
 use crate::people::Spent;
 use crate::session::Seals;
@@ -16,7 +18,7 @@ use env::{Env, Source, Timestamp};
 use keys::Signer;
 use ledger::note::{KeyType, VerifierKey};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::log::Log;
 use store::{Journal, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -53,6 +55,7 @@ struct Inner {
     fetch: fetch::Client,
     notifier: Arc<dyn Tell>,
     mandates: Option<Mandates>,
+    desk: OnceLock<Desk>,
     seals: Seals,
     buckets: Buckets,
     in_flight: InFlight,
@@ -61,6 +64,7 @@ struct Inner {
     doors: Doors,
     probe: Probe,
     stopping: CancellationToken,
+    attesting: OnceLock<Attesting>,
 }
 
 /// The limits on how often.
@@ -106,6 +110,7 @@ impl App {
             doors: Doors::default(),
             probe: Probe::default(),
             stopping: CancellationToken::new(),
+            attesting: OnceLock::new(),
             source,
             signer,
             log,
@@ -113,6 +118,7 @@ impl App {
             fetch,
             notifier,
             mandates: mandates.map(Mandates::new),
+            desk: OnceLock::new(),
             config,
         })))
     }
@@ -154,6 +160,9 @@ impl App {
         &self.0.stopping
     }
 
+    pub(crate) fn attesting_cell(&self) -> &OnceLock<Attesting> {
+        &self.0.attesting
+    }
     pub(crate) fn names(&self) -> &Names {
         &self.0.names
     }
@@ -177,6 +186,9 @@ impl App {
     }
     pub(crate) fn kept_mandates(&self) -> Option<&Mandates> {
         self.0.mandates.as_ref()
+    }
+    pub(crate) fn desk_cell(&self) -> &OnceLock<Desk> {
+        &self.0.desk
     }
     pub(crate) fn notifier(&self) -> &dyn Tell {
         self.0.notifier.as_ref()

@@ -263,6 +263,7 @@ impl App {
             let (state, _) = self.room_state(&room).await?;
             asks.extend(state.asks());
         }
+        asks.extend(self.evidence_asks().await?);
         let waiting = approvals::inbox(&asks, &person, self.now());
         Ok(waiting
             .into_iter()
@@ -278,8 +279,11 @@ impl App {
             .collect())
     }
 
-    /// The page where an ask is answered: `/asks/<room>/<ask>`.
+    /// The page where an ask is answered: `/asks/<room>/<ask>`, or `/asks/evidence/<ask>`.
     pub fn ask_link(&self, ask: &approvals::Ask) -> String {
+        if ask.protocol == "pcm" {
+            return self.config().link(&format!("/asks/evidence/{}", ask.id));
+        }
         let stream = ask.stream.split_once('/').map_or(ask.stream.as_str(), |(_, id)| id);
         self.config().link(&format!("/asks/{stream}/{}", ask.id))
     }

@@ -47,7 +47,9 @@ pub async fn serve(
     if let Some(log) = app.log() {
         match tokio::time::timeout(DRAIN, log.finish()).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the log lacks the last entries; the next start publishes them"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the log lacks the last entries; the next start publishes them")
+            }
             Err(_) => tracing::warn!("the log lacks the last entries; the next start publishes them"),
         }
     }

@@ -2,6 +2,7 @@
 //! given up for itself and none is told again for another's sake. A link, never a decision.
 
 use crate::caller::org_stream;
+use crate::evidence::is_evidence;
 use crate::session::Session;
 use crate::worker::later;
 use crate::{App, Error};
@@ -232,6 +233,9 @@ impl App {
 
     /// The question, while it may be answered.
     async fn open_ask(&self, stream: &StreamId, ask: &str) -> Result<Option<approvals::Ask>, Failed> {
+        if is_evidence(stream) {
+            return self.open_evidence(ask).await.map_err(later);
+        }
         let Ok(room) = stream.id().parse::<RoomId>() else { return Ok(None) };
         let (state, _) = self.room_state(&room).await.map_err(later)?;
         Ok(state.asks().into_iter().find(|open| open.id == ask))

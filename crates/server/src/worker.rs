@@ -49,7 +49,12 @@ impl App {
                 }
             }
         };
-        tokio::join!(outbox.run(self.stopping().cancelled()), log, tidy, sweep);
+        let evidence = async {
+            if let Some(service) = self.signer_service() {
+                service.run(self.stopping().cancelled()).await;
+            }
+        };
+        tokio::join!(outbox.run(self.stopping().cancelled()), evidence, log, tidy, sweep);
     }
 
     /// The clock of a room moved; if it is the turn of a seat of ours, it plays, and at half time of a question its person is

@@ -1,6 +1,7 @@
 //! Checks everything a journal holds against everything else it holds.
 
 use crate::journal::{Journal, Published};
+use crate::log::SERVER_LOG;
 use crate::{Error, Runtime, StoreError};
 use canon::Digest;
 use ledger::merkle::leaf_hash;
@@ -178,14 +179,14 @@ async fn check_log(
     log: Option<&Pins>,
     report: &mut Report,
 ) -> Result<HashMap<StreamId, Vec<Digest>>, StoreError> {
-    let published = journal.published().await?;
+    let published = journal.published(SERVER_LOG).await?;
     if let (Some(published), Some(log)) = (&published, log)
         && !is_signed(published, log)
     {
         report.note("checkpoint", format!("checkpoint of {} leaves", published.size));
     }
     // Tiles are stored with the checkpoint they are under, in one transaction.
-    if published.is_none() && journal.tile(0, 0).await?.is_some() {
+    if published.is_none() && journal.tile(SERVER_LOG, 0, 0).await?.is_some() {
         report.note("checkpoint", "the log has tiles and no checkpoint".to_owned());
     }
     let size = published.as_ref().map_or(0, |published| published.size);
@@ -237,7 +238,7 @@ async fn check_tiles(
     report: &mut Report,
 ) -> Result<(), StoreError> {
     for (tile, expected) in builder.take() {
-        let stored = journal.tile(tile.level(), tile.index()).await?.unwrap_or_default();
+        let stored = journal.tile(SERVER_LOG, tile.level(), tile.index()).await?.unwrap_or_default();
         if stored.get(..expected.len()) != Some(expected.as_slice()) {
             report.note("tile", tiles::Tile::to_string(&tile));
         }

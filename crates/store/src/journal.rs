@@ -71,12 +71,12 @@ pub trait Journal: Send + Sync + 'static {
     /// Resolves when the store may hold more than `after` entries, numbered or not. A hint.
     async fn grown(&self, after: u64) -> Result<(), StoreError>;
 
-    /// The widest stored tile at this place: 1 to 256 hashes of 32 bytes. A narrower one is its prefix.
-    async fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError>;
-    /// The last published state of the server's log.
-    async fn published(&self) -> Result<Option<Published>, StoreError>;
-    /// Stores tiles and checkpoint in one transaction, if the lease holds (else [`StoreError::Fenced`]) and the
-    /// published size still is `expected` (0 if none; else `false`).
+    /// The widest stored tile of a log at this place: 1 to 256 hashes of 32 bytes. A narrower one is its prefix.
+    async fn tile(&self, log: &str, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError>;
+    /// The last published state of a log. The server's own is [`SERVER_LOG`](crate::log::SERVER_LOG).
+    async fn published(&self, log: &str) -> Result<Option<Published>, StoreError>;
+    /// Stores tiles and checkpoint of the log that the lease is named after in one transaction, if the lease holds (else
+    /// [`StoreError::Fenced`]) and the published size still is `expected` (0 if none; else `false`).
     async fn publish(
         &self,
         lease: &Lease,
@@ -214,7 +214,7 @@ impl Leaf {
     }
 }
 
-/// A hash tile of the server's log (C2SP tlog-tiles), full or partial.
+/// A hash tile of a log (C2SP tlog-tiles), full or partial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tile {
     pub level: u8,
@@ -223,7 +223,7 @@ pub struct Tile {
     pub hashes: Vec<u8>,
 }
 
-/// A signed state of the server's log.
+/// A signed state of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     pub size: u64,

@@ -1,24 +1,25 @@
 //! The server's transparency log: every entry of every stream is a leaf, and the signed checkpoint says so.
 
 use crate::StoreError;
-use crate::journal::{Journal, Leaf, Lease, Published, Tile};
+use crate::journal::{Journal, Lease, Published, Tile};
 use crate::witness::{Witness, Witnesses};
 use env::{Duration, Source, Timestamp};
 use keys::Signer;
-use ledger::StreamId;
 use ledger::log::LogProof;
 use ledger::merkle::{self, leaf_hash};
 use ledger::note::{Checkpoint, KeyName, Note};
 use ledger::tiles::{self, Builder, Bundle, TileSet};
+use ledger::{Entry, StreamId};
 use std::sync::Arc;
 
-/// The server's log on a journal. One process at a time feeds it, under a lease; all of them read it.
+/// A log on a journal. One process at a time feeds it, under a lease; all of them read it.
 #[derive(Clone)]
 pub struct Log {
     journal: Arc<dyn Journal>,
     source: Arc<dyn Source>,
     signer: Arc<dyn Signer>,
     origin: KeyName,
+    of: Of,
     holder: Arc<str>,
     feeding: Arc<tokio::sync::Mutex<Feeding>>,
     pub(crate) witnesses: Arc<Witnesses>,
@@ -32,7 +33,28 @@ struct Feeding {
     builder: Option<Builder>,
 }
 
-const LEASE: &str = "log";
+/// What a log's leaves are.
+#[derive(Debug, Clone)]
+enum Of {
+    /// Every entry of every stream, as [`ledger::log::leaf_data`] has it.
+    Server,
+    /// The hashes of the entries of one stream, in their order.
+    Stream(StreamId),
+}
+
+impl Of {
+    /// What the store calls the log; the name of its lease too.
+    fn name(&self) -> &str {
+        match self {
+            Self::Server => SERVER_LOG,
+            Self::Stream(stream) => stream.as_str(),
+        }
+    }
+}
+
+/// What the store calls the log over all entries.
+pub const SERVER_LOG: &str = "log";
+
 /// How long the process that feeds the log keeps the others away; another takes over after that.
 const TERM: Duration = Duration::from_secs(4);
 const RENEW: Duration = Duration::from_secs(2);
@@ -54,7 +76,15 @@ impl Log {
         origin: KeyName,
     ) -> Self {
         let holder = source.env().id(16).into();
-        Self { journal, source, signer, origin, holder, feeding: Arc::default(), witnesses: Arc::default() }
+        let (feeding, witnesses) = (Arc::default(), Arc::default());
+        Self { journal, source, signer, origin, of: Of::Server, holder, feeding, witnesses }
+    }
+
+    /// The log over one stream instead of the server's: leaf `n` is the hash of entry `n + 1`. One whose last entries are not
+    /// there any more is never signed again.
+    pub fn of_stream(mut self, stream: StreamId) -> Self {
+        self.of = Of::Stream(stream);
+        self
     }
 
     /// The log, asking these to cosign its checkpoints once they are published.
@@ -147,13 +177,13 @@ impl Log {
 
     /// The newest checkpoint.
     pub async fn checkpoint(&self) -> Result<Option<Published>, StoreError> {
-        self.journal.published().await
+        self.journal.published(self.of.name()).await
     }
 
     /// Proves that an entry is in the log. `None` while it is not under a checkpoint (or does not exist).
     pub async fn proof(&self, stream: &StreamId, seq: u64) -> Result<Option<LogProof>, StoreError> {
         let (Some(published), Some(index)) =
-            (self.journal.published().await?, self.journal.leaf(stream, seq).await?)
+            (self.journal.published(self.of.name()).await?, self.journal.leaf(stream, seq).await?)
         else {
             return Ok(None);
         };
@@ -176,7 +206,7 @@ impl Log {
 
     /// Proves that the log of `size` leaves goes on from the one of `old`. Refuses sizes beyond the published one.
     pub async fn consistency(&self, old: u64, size: u64) -> Result<Option<Vec<canon::Digest>>, StoreError> {
-        if self.journal.published().await?.is_none_or(|published| published.size < size) {
+        if self.journal.published(self.of.name()).await?.is_none_or(|published| published.size < size) {
             return Ok(None);
         }
         let Ok(nodes) = merkle::consistency_nodes(old, size) else { return Ok(None) };
@@ -187,7 +217,7 @@ impl Log {
     /// The bytes at a path of C2SP tlog-tiles below the log: `checkpoint`, `tile/<L>/<N>[.p/<W>]`,
     /// `tile/entries/<N>[.p/<W>]`. `None` for anything that is not published.
     pub async fn file(&self, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(published) = self.journal.published().await? else { return Ok(None) };
+        let Some(published) = self.journal.published(self.of.name()).await? else { return Ok(None) };
         if path == "checkpoint" {
             return Ok(Some(published.note.into_bytes()));
         }
@@ -201,10 +231,13 @@ impl Log {
     }
 
     async fn round(&self, feeding: &mut Feeding) -> Result<Option<Published>, StoreError> {
-        let before = self.journal.published().await?;
+        let before = self.journal.published(self.of.name()).await?;
         let published = before.as_ref().map_or(0, |before| before.size);
         let Some(lease) = self.lease(feeding).await? else { return Ok(None) };
-        let size = self.journal.number(&lease, PAGE).await?;
+        let size = match &self.of {
+            Of::Server => self.journal.number(&lease, PAGE).await?,
+            Of::Stream(stream) => self.journal.head(stream).await?.seq,
+        };
         if let Some(before) = before.as_ref().filter(|_| size <= published) {
             return if size < published {
                 Err(StoreError::Corrupt(format!("the log has {published} leaves and the store only {size}")))
@@ -236,7 +269,7 @@ impl Log {
         if let Some(lease) = feeding.lease.as_ref().filter(|lease| lease.until > now + RENEW) {
             return Ok(Some(lease.clone()));
         }
-        feeding.lease = self.journal.lease(LEASE, &self.holder, now, TERM).await?;
+        feeding.lease = self.journal.lease(self.of.name(), &self.holder, now, TERM).await?;
         if feeding.lease.is_none() {
             feeding.builder = None;
         }
@@ -267,12 +300,15 @@ impl Log {
 
     async fn grow(&self, builder: &mut Builder, size: u64) -> Result<(), StoreError> {
         while builder.size() < size {
-            let page = self.journal.leaves(builder.size(), PAGE).await?;
+            let page = self.data(builder.size(), PAGE).await?;
             if page.is_empty() {
                 return Err(StoreError::Corrupt(format!("leaf {} is missing", builder.size())));
             }
-            for leaf in page.into_iter().take_while(|leaf| leaf.index < size) {
-                push(builder, &leaf)?;
+            for (index, data) in page.into_iter().take_while(|(index, _)| *index < size) {
+                if index != builder.size() {
+                    return Err(StoreError::Corrupt(format!("leaf {} is missing", builder.size())));
+                }
+                builder.push(leaf_hash(&data));
             }
         }
         Ok(())
@@ -295,11 +331,50 @@ impl Log {
         let since = tokio::time::Instant::now();
         tokio::select! {
             () = &mut *shutdown => None,
-            grown = self.journal.grown(size) => Some(match grown {
+            grown = self.grown(size) => Some(match grown {
                 Ok(()) => PACE.saturating_sub(since.elapsed()),
                 Err(_) => APART,
             }),
         }
+    }
+
+    async fn grown(&self, size: u64) -> Result<(), StoreError> {
+        match &self.of {
+            Of::Server => self.journal.grown(size).await,
+            Of::Stream(stream) => self.journal.moved(stream, size).await.map(drop),
+        }
+    }
+
+    /// What the tree hashes, from leaf `from` on, at most `limit`.
+    async fn data(&self, from: u64, limit: usize) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        Ok(match &self.of {
+            Of::Server => {
+                let leaves = self.journal.leaves(from, limit).await?;
+                leaves.iter().map(|leaf| (leaf.index, leaf.data().to_vec())).collect()
+            }
+            Of::Stream(stream) => {
+                let entries = self.journal.read(stream, from, limit).await?;
+                let leaf = |entry: &Entry| (entry.seq.saturating_sub(1), entry.hash.as_bytes().to_vec());
+                entries.iter().map(leaf).collect()
+            }
+        })
+    }
+
+    /// The newest checkpoint over at least `size` leaves, once there is one.
+    pub async fn covering(&self, size: u64) -> Result<Published, StoreError> {
+        loop {
+            if let Some(published) = self.checkpoint().await?.filter(|published| published.size >= size) {
+                return Ok(self.witnesses.better(published, size.saturating_sub(1)));
+            }
+            if !self.integrate().await?.is_some_and(|published| published.size >= size) {
+                tokio::time::sleep(PACE).await;
+            }
+        }
+    }
+
+    /// The part of a published tree that holds these subtrees.
+    pub async fn nodes(&self, size: u64, nodes: &[merkle::Node]) -> Result<TileSet, StoreError> {
+        self.tiles(size, nodes).await
     }
 
     async fn tiles(&self, size: u64, nodes: &[merkle::Node]) -> Result<TileSet, StoreError> {
@@ -312,7 +387,8 @@ impl Log {
 
     /// A tile as wide as asked: the stored one may be wider.
     async fn tile(&self, tile: tiles::Tile) -> Result<Vec<u8>, StoreError> {
-        let mut bytes = self.journal.tile(tile.level(), tile.index()).await?.unwrap_or_default();
+        let mut bytes =
+            self.journal.tile(self.of.name(), tile.level(), tile.index()).await?.unwrap_or_default();
         let wanted = usize::from(tile.width()) * 32;
         if bytes.len() < wanted {
             return Err(StoreError::Corrupt(format!("{tile} is missing")));
@@ -326,32 +402,23 @@ impl Log {
         if from.saturating_add(bundle.width().into()) > size {
             return Ok(None);
         }
-        let leaves = self.journal.leaves(from, bundle.width().into()).await?;
+        let leaves = self.data(from, bundle.width().into()).await?;
         if leaves.len() != usize::from(bundle.width()) {
             return Err(StoreError::Corrupt(format!("{bundle} is missing leaves")));
         }
-        let data: Vec<[u8; 72]> = leaves.iter().map(Leaf::data).collect();
-        Bundle::write(data.iter().map(<[u8; 72]>::as_slice)).map(Some).map_err(broken)
+        Bundle::write(leaves.iter().map(|(_, data)| data.as_slice())).map(Some).map_err(broken)
     }
 }
 
 /// How long ago the newest checkpoint was published, for a health check: zero while nothing waits for one.
 pub async fn behind(journal: &dyn Journal, now: Timestamp) -> Result<Duration, StoreError> {
     let entries = journal.stats().await?.entries;
-    Ok(match journal.published().await? {
+    Ok(match journal.published(SERVER_LOG).await? {
         Some(published) if published.size >= entries => Duration::default(),
         Some(published) => now.since(published.at),
         None if entries == 0 => Duration::default(),
         None => now.since(Timestamp::EPOCH),
     })
-}
-
-fn push(builder: &mut Builder, leaf: &Leaf) -> Result<(), StoreError> {
-    if leaf.index != builder.size() {
-        return Err(StoreError::Corrupt(format!("leaf {} is missing", builder.size())));
-    }
-    builder.push(leaf_hash(&leaf.data()));
-    Ok(())
 }
 
 fn broken(error: ledger::Error) -> StoreError {

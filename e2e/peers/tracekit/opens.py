@@ -19,7 +19,7 @@ with open(sys.argv[2]) as file:
 for one in openings:
     event = records[one["seq"]]
     data = event["data"]
-    if event["type"] == "tool.result":
+    if "output" in data:
         committed, digest = data["output"]["hash"], event_hash(one["value"])
     else:
         committed = data["binding"]["args_commitment"] if event["type"] == "approval.request" else data["args_commitment"]

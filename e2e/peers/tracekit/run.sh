@@ -26,6 +26,38 @@ done
 "$tracekit" verify "$OUT/plain/bundle.tkb" --trust "$OUT/rotated/trust.json" >/dev/null 2>&1
 check "the reference refuses it under the key of another log" 1 $?
 
+# A signer that runs: a gateway over its socket, the run as a bundle, what opens it.
+mkdir -p "$OUT/signer"
+cat >"$OUT/signer/countersign.toml" <<TOML
+listen = "127.0.0.1:0"
+data = "$OUT/signer/data"
+[evidence]
+socket = "$OUT/signer/s"
+[[evidence.policy.rule]]
+id = "R-GET"
+tools = ["http_get"]
+url = { at = "/url", hosts = ["api.example.com"] }
+then = "allow"
+TOML
+export COUNTERSIGN_CONFIG=$OUT/signer/countersign.toml
+"$COUNTERSIGN" signer >"$OUT/signer/said" 2>&1 &
+signer=$!
+trap 'kill $signer 2>/dev/null' EXIT
+for _ in $(seq 200); do [ -S "$OUT/signer/s" ] && break; sleep 0.05; done
+run=$("$PYTHON" agent.py "$OUT/signer/s")
+bundle=$OUT/signer/bundle.tkb
+"$COUNTERSIGN" evidence export "$run" -o "$bundle"
+"$COUNTERSIGN" evidence trust >"$OUT/signer/trust.json"
+"$COUNTERSIGN" evidence reveal "$run" >"$OUT/signer/openings.json"
+found=$("$COUNTERSIGN" verify "$bundle" --trust "$OUT/signer/trust.json" 2>&1 | integrity)
+check "signer: we verify the run" "VERIFIED." "$found"
+found=$("$tracekit" verify "$bundle" --trust "$OUT/signer/trust.json" 2>&1 | integrity)
+check "signer: the reference verifies the run" "VERIFIED." "$found"
+check "signer: the reference finds what its openings say" 41 "$("$PYTHON" opens.py "$bundle" "$OUT/signer/openings.json" 2>&1)"
+kill -9 $signer
+wait $signer 2>/dev/null
+unset COUNTERSIGN_CONFIG
+
 mkdir -p "$OUT/theirs"
 "$PYTHON" theirs.py "$OUT/theirs" || failed=1
 bundle=$OUT/theirs/bundle.tkb

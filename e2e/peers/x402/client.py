@@ -64,7 +64,7 @@ class ExactCardano:
         entry = requirements.model_dump_json(by_alias=True)
         told = subprocess.check_output(
             [COUNTERSIGN, "mandate", "agent", "bond", "lock", "-", "--mandate", "M-001", "--unsubmitted"],
-            input=entry, text=True,
+            input=entry, text=True, timeout=60,
         )
         told = json.loads(told)
         return {"transaction": told["transaction"], "nonce": told["nonce"]}
@@ -79,7 +79,7 @@ def client(scheme):
 
 
 async def main():
-    async with httpx.AsyncClient(headers=HEADERS) as plain:
+    async with httpx.AsyncClient(headers=HEADERS, timeout=60) as plain:
         response = await plain.post(CHECK, json=body("PY-1", 18))
         told = decode_payment_required_header(response.headers["payment-required"])
         entries = [f"{entry.scheme} {entry.network}" for entry in told.accepts]
@@ -88,7 +88,7 @@ async def main():
         check("and from its body", PaymentRequired.model_validate(response.json()) == told, response.text)
 
     scheme = ExactCardano()
-    async with x402HttpxClient(client(scheme), headers=HEADERS, timeout=30) as paying:
+    async with x402HttpxClient(client(scheme), headers=HEADERS, timeout=60) as paying:
         response = await paying.post(CHECK, json=body("PY-1", 18))
         await response.aread()
         answer = response.json()

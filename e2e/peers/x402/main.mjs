@@ -13,6 +13,10 @@ const delegate = createPrivateKey({ key: JSON.parse(readFileSync("countersign-ag
 const VENDOR = "addr_test1vzs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rggfw5wvl";
 const CHECK = "/v1/authority/check";
 
+/** No answer is waited for longer than this, in milliseconds: what hangs is to say where. */
+const PATIENCE = 60_000;
+const fetch = (url, init) => globalThis.fetch(url, { signal: AbortSignal.timeout(PATIENCE), ...init });
+
 let failed = 0;
 function check(what, holds, shown) {
   console.log(`${holds ? "ok  " : "FAIL"} ${what}${holds ? "" : `: ${JSON.stringify(shown)}`}`);
@@ -44,8 +48,9 @@ function request(id, usdm, url = base) {
 function lock(entry, ...more) {
   return new Promise((done, no) => {
     const all = ["mandate", "agent", "bond", "lock", "-", "--mandate", "M-001", ...more];
-    const child = execFile(COUNTERSIGN, all, (error, out, said) => (error ? no(new Error(said)) : done(JSON.parse(out))));
-    child.stdin.end(JSON.stringify(entry));
+    const child = execFile(COUNTERSIGN, all, { timeout: PATIENCE }, (error, out, said) =>
+      error ? no(new Error(`${all.join(" ")}: ${error.killed ? "no answer in time" : said}`)) : done(JSON.parse(out)));
+    child.stdin.on("error", () => {}).end(JSON.stringify(entry));
   });
 }
 

@@ -8,7 +8,8 @@ cd "$OUT"
 mkdir -p data
 field() { "$NODE" -e 'console.log(JSON.parse(require("fs").readFileSync(0))[process.argv[1]])' "$1"; }
 key() { "$COUNTERSIGN" mandate key "$1" | cut -d' ' -f"$2"; }
-principal() { "$COUNTERSIGN" mandate principal --config countersign.toml "$@"; }
+# An act that is in no block is sent again for ten minutes: here it is there at once, or something is wrong.
+principal() { timeout 120 "$COUNTERSIGN" mandate principal --config countersign.toml "$@"; }
 token=eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee.745553444d
 
 port=$("$NODE" -e 'const s=require("net").createServer().listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})')
@@ -47,12 +48,21 @@ principal deposit vault.json --amount 500000000 --key principal/wallet.jwk > /de
 
 "$COUNTERSIGN" serve --config countersign.toml > server.log 2>&1 &
 server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null || true' EXIT
+# It lets open requests finish for ten seconds, and its worker for as long.
+stop() {
+    kill "$server" 2>/dev/null || return 0
+    for _ in $(seq 300); do kill -0 "$server" 2>/dev/null || return 0; sleep 0.1; done
+    echo "the server does not stop"
+    kill -9 "$server"
+    exit 1
+}
+trap stop EXIT
 for _ in $(seq 100); do
     grep -q 'listens on' server.log && break
     kill -0 $server || { cat server.log; exit 1; }
     sleep 0.1
 done
+grep -q 'listens on' server.log || { echo "the server does not listen"; cat server.log; exit 1; }
 
 "$NODE" "$here/main.mjs"
 "$PYTHON" "$here/client.py"

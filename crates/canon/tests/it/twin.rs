@@ -1,6 +1,6 @@
 //! The naive twin: serde_json reads, serde_json_canonicalizer writes.
 
-use canon::{Code, Raw, canonicalize, from_slice, parse, to_vec};
+use canon::{Code, Raw, canonicalize, from_slice_and_form, is_canonical, parse, to_vec};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -102,13 +102,17 @@ proptest! {
         for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap(), escaped(&value)] {
             prop_assert_eq!(&canonicalize(text.as_bytes()).unwrap(), &theirs);
             prop_assert_eq!(&to_vec(&parse(text.as_bytes()).unwrap()).unwrap(), &theirs);
-            let embedded: canon::Value = from_slice(text.as_bytes()).unwrap();
+            prop_assert_eq!(is_canonical(text.as_bytes()).unwrap(), text.as_bytes() == theirs);
+            let (embedded, canonical) = from_slice_and_form::<canon::Value>(text.as_bytes()).unwrap();
             prop_assert_eq!(embedded, parse(text.as_bytes()).unwrap());
+            prop_assert!(!canonical || text.as_bytes() == theirs);
         }
         prop_assert_eq!(&to_vec(&value).unwrap(), &theirs);
         match canonicalize(&theirs) {
             Ok(again) => {
                 prop_assert_eq!(&again, &theirs);
+                prop_assert!(is_canonical(&theirs).unwrap());
+                prop_assert_eq!(from_slice_and_form::<canon::Value>(&theirs).unwrap().0, parse(&theirs).unwrap());
                 let raw = Raw::of(&value).unwrap();
                 prop_assert_eq!(raw.as_bytes(), &theirs);
             }
@@ -124,7 +128,14 @@ proptest! {
     fn types_are_written_as_their_json_is(typed in typed()) {
         let json = serde_json::to_vec(&typed).unwrap();
         prop_assert_eq!(to_vec(&typed).unwrap(), canonicalize(&json).unwrap());
-        prop_assert_eq!(from_slice::<Typed>(&json).unwrap(), typed);
+        let canonical = to_vec(&typed).unwrap();
+        match from_slice_and_form::<Typed>(&canonical) {
+            Ok((again, _)) => prop_assert_eq!(again, typed.clone()),
+            Err(error) => prop_assert_eq!(error.code, Code::IntRange),
+        }
+        let (again, form) = from_slice_and_form::<Typed>(&json).unwrap();
+        prop_assert_eq!(again, typed);
+        prop_assert!(!form || json == canonical);
     }
 
     #[test]
@@ -133,10 +144,11 @@ proptest! {
     ) {
         let theirs = serde_json::from_str::<Value>(&text);
         match (parse(text.as_bytes()), theirs) {
-            (Ok(_), Ok(theirs)) => prop_assert_eq!(
-                canonicalize(text.as_bytes()).unwrap(),
-                serde_json_canonicalizer::to_vec(&theirs).unwrap()
-            ),
+            (Ok(_), Ok(theirs)) => {
+                let theirs = serde_json_canonicalizer::to_vec(&theirs).unwrap();
+                prop_assert_eq!(is_canonical(text.as_bytes()).unwrap(), text.as_bytes() == theirs);
+                prop_assert_eq!(canonicalize(text.as_bytes()).unwrap(), theirs);
+            }
             (Err(error), Ok(_)) => prop_assert!(matches!(error.code, Code::DuplicateKey | Code::IntRange)),
             (Err(error), Err(_)) => prop_assert_eq!(canonicalize(text.as_bytes()).unwrap_err(), error),
             (Ok(_), Err(theirs)) => prop_assert!(false, "accepted what the twin refuses: {}", theirs),

@@ -44,6 +44,9 @@ struct Compare {
     version: u32,
     changes: Vec<Change>,
     rules: Vec<super::boundary::Rule>,
+    /// How many of them must sign, in words.
+    required: String,
+    approvers: Vec<(String, String)>,
     hash: Vec<String>,
     document: String,
     /// Where the vault's money is, for a new mandate.
@@ -193,6 +196,17 @@ async fn compare(
         version: mandate.version,
         changes: editing.map(|editing| difference(&editing.mandate, mandate)).unwrap_or_default(),
         rules: mandate.constraints.iter().map(|rule| super::boundary::rule(rule, mandate)).collect(),
+        required: match (mandate.required(), mandate.approvers.len()) {
+            (_, 1) => "What the agent may not decide alone, this approver signs:".to_owned(),
+            (required, all) => {
+                format!("What the agent may not decide alone, {required} of these {all} approvers sign:")
+            }
+        },
+        approvers: mandate
+            .approvers
+            .iter()
+            .map(|one| (crate::words::shown(one.role.as_str()), one.cardano_key_hash.to_string()))
+            .collect(),
         hash: crate::words::groups(&mandate.hash()),
         document: super::brief::canonical(mandate),
         asset: of.is_none().then_some(asset),

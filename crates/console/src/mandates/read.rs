@@ -236,7 +236,6 @@ pub(crate) fn event(kind: &str) -> &'static str {
         "TransactionSubmitted" => "The transaction was sent",
         "TransactionRejected" => "The chain refused the transaction",
         "TransactionConfirmed" => "The transaction is in a block",
-        "ReceiptProven" => "The receipt was written",
         "RunCompleted" => "The run ended",
         "MandateUpdated" => "The mandate was replaced",
         "MandateRevoked" => "The mandate was revoked",
@@ -247,6 +246,7 @@ pub(crate) fn event(kind: &str) -> &'static str {
         "ApprovalExpired" => "Nobody decided in time",
         "ActionDelayed" => "It waits, and may be stopped",
         "DelayVetoed" => "It was stopped while it waited",
+        "BondUnknown" => "A block is gone in which the bond was spent: it is locked again",
         "SettlementUnknown" => "It is not known whether the chain took it",
         _ => "Another entry",
     }

@@ -25,6 +25,11 @@ pub async fn run(setup: Setup) -> Result<(), Failure> {
     for (name, path) in keys {
         findings.private(name, &path);
     }
+    if let Some(own) = &config.evidence {
+        findings.private("evidence keys", &crate::evidence::ring_folder(&config).join("ring.json"));
+        findings.private("evidence log key", &crate::evidence::log_key_file(&config));
+        findings.evidence(&config, own);
+    }
     findings.log_name(&config);
     findings.public_url(&config);
     findings.notify(&config);
@@ -80,6 +85,18 @@ impl Findings {
                 self.bad(name, &format!("{shown} is open to others: chmod 600"));
             }
             Ok(_) => self.good(name, &shown),
+        }
+    }
+
+    fn evidence(&mut self, config: &Config, own: &crate::evidence::Evidence) {
+        let path = crate::evidence::socket_path(config);
+        let rules = own.policy.rules.len();
+        let text = format!("{}, {rules} rules, else {}", path.display(), own.policy.default.as_str());
+        self.good("signer", &text);
+        for caller in own.identities.iter().filter(|caller| caller.token_file.is_some()) {
+            if let Some(file) = &caller.token_file {
+                self.private(&caller.name, file);
+            }
         }
     }
 

@@ -1,6 +1,10 @@
-//! Evidence bundles: one to try, and openings of what records commit to. Checking a bundle is `verify`.
+//! Evidence: the runs of this house's signer, bundles of them, one to try, and openings of what records commit to. Checking a
+//! bundle is `verify`.
 
 use super::Failure;
+use crate::cli::Setup;
+use crate::config::Config;
+use crate::house::House;
 use canon::{Digest, Salt, Value};
 use clap::Subcommand;
 use env::{Source, System};
@@ -8,7 +12,9 @@ use keys::{Algorithm, SoftwareSigner};
 use pcm::bundle::{self, Alone, Outcome};
 use pcm::sample::{Revealed, story};
 use pcm::{Event, Opening, Position, Trust, Unverified, opening, write};
+use signer::Service;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 #[derive(Debug, Subcommand)]
 pub enum Evidence {
@@ -25,6 +31,44 @@ pub enum Evidence {
         #[arg(long)]
         rotate: bool,
     },
+    /// List the runs of this server's signer, the newest last
+    Runs {
+        #[command(flatten)]
+        setup: Setup,
+        /// The last so many
+        #[arg(long, default_value_t = 50, value_name = "N")]
+        last: usize,
+    },
+    /// Print the records of a run, a line each
+    Show {
+        #[command(flatten)]
+        setup: Setup,
+        run: String,
+    },
+    /// Write a run as a bundle that anyone can check with `countersign verify`
+    ///
+    /// Its trust file is printed by `countersign evidence trust`.
+    Export {
+        #[command(flatten)]
+        setup: Setup,
+        run: String,
+        /// Where to; standard output without it
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Print what opens the records of a run: salts and values, as `countersign evidence open` reads them
+    ///
+    /// Whoever has them reads what was called and what came back. Give away only what is theirs to see.
+    Reveal {
+        #[command(flatten)]
+        setup: Setup,
+        run: String,
+        /// Only the record at this place of the log; may be given again
+        #[arg(long = "record", value_name = "SEQ")]
+        records: Vec<u64>,
+    },
+    /// Print the trust file for this signer's bundles
+    Trust(Setup),
     /// Check that values and salts are what the records of a bundle commit to
     ///
     /// The bundle itself must hold. Prints a line for each opening; exit status 1 if one does not fit.
@@ -39,11 +83,118 @@ pub enum Evidence {
     },
 }
 
-pub fn run(command: &Evidence) -> Result<(), Failure> {
+pub async fn run(command: &Evidence) -> Result<ExitCode, Failure> {
     match command {
         Evidence::Sample { folder, calls, rotate } => sample(folder, *calls, *rotate),
         Evidence::Open { file, openings, trust } => open(file, openings, trust),
+        Evidence::Trust(setup) => trust_file(setup),
+        Evidence::Runs { setup, last } => runs(setup, *last).await,
+        Evidence::Show { setup, run } => show(setup, run).await,
+        Evidence::Export { setup, run, out } => export(setup, run, out.as_deref()).await,
+        Evidence::Reveal { setup, run, records } => reveal(setup, run, records).await,
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The signer of the house, to be read; it may be running.
+async fn service(setup: &Setup) -> Result<Service, Failure> {
+    let config = configured(setup)?;
+    if !crate::evidence::log_key_file(&config).exists() {
+        return Err(Failure::unusable("this server has no signer yet: run countersign signer"));
     }
+    let house = House::open(config).await?;
+    let own = house.config.evidence.clone().unwrap_or_default();
+    crate::evidence::service(&house.config, &own, &house.journal, true).await
+}
+
+fn configured(setup: &Setup) -> Result<Config, Failure> {
+    let mut config = Config::load(setup.config.as_deref(), None)?;
+    config.evidence.get_or_insert_default();
+    Ok(config)
+}
+
+fn trust_file(setup: &Setup) -> Result<(), Failure> {
+    let config = configured(setup)?;
+    let own = config.evidence.clone().unwrap_or_default();
+    let log = crate::evidence::log_key(&config, &own)?.to_string();
+    let witnesses: Vec<_> = config
+        .log
+        .witnesses
+        .iter()
+        .map(|witness| serde_json::json!({"vkey": witness.key, "class": "operator"}))
+        .collect();
+    let mut trust = serde_json::json!({"logs": [log], "algs": ["ed25519"]});
+    if !witnesses.is_empty() {
+        trust["witnesses"] = witnesses.into();
+    }
+    println!("{}", serde_json::to_string_pretty(&trust).map_err(Failure::unusable_by)?);
+    Ok(())
+}
+
+async fn runs(setup: &Setup, last: usize) -> Result<(), Failure> {
+    let service = service(setup).await?;
+    let mut listed = std::collections::VecDeque::new();
+    let mut after = None;
+    loop {
+        let page = service.runs(after.as_ref(), 1000).await.map_err(Failure::unusable_by)?;
+        let Some(newest) = page.last().cloned() else { break };
+        after = Some(newest);
+        for run in page {
+            listed.push_back(run);
+            if listed.len() > last {
+                listed.pop_front();
+            }
+        }
+    }
+    for run in listed {
+        let id = run.run_id.clone();
+        let open =
+            service.look(move |state| state.run(&id).map(|run| (run.owner().to_owned(), run.records())));
+        match open.await.map_err(Failure::unusable_by)? {
+            Some((owner, records)) => {
+                println!("{}  seq {}  open, {records} records, of {owner}", run.run_id, run.first)
+            }
+            None => println!("{}  seq {}  over", run.run_id, run.first),
+        }
+    }
+    Ok(())
+}
+
+async fn show(setup: &Setup, run: &str) -> Result<(), Failure> {
+    let story = service(setup).await?.story(run).await.map_err(Failure::unusable_by)?;
+    for entry in &story.records {
+        let record = Unverified::parse(&entry.bytes).map_err(Failure::unusable_by)?;
+        let event = Event::read(record.event()).map_err(Failure::unusable_by)?;
+        let tier = match event.tier() {
+            pcm::Tier::T1 => "T1",
+            pcm::Tier::T2 => "T2",
+            pcm::Tier::Signer => "signer",
+        };
+        let data = canon::to_vec(event.data()).map_err(Failure::unusable_by)?;
+        let data = String::from_utf8(data).map_err(Failure::unusable_by)?;
+        println!("{}  {}  {tier:<6}  {}  {data}", event.position(), event.when(), event.kind());
+    }
+    Ok(())
+}
+
+async fn export(setup: &Setup, run: &str, out: Option<&Path>) -> Result<(), Failure> {
+    let bytes = service(setup).await?.export(run).await.map_err(Failure::unusable_by)?;
+    match out {
+        None => {
+            std::io::Write::write_all(&mut std::io::stdout().lock(), &bytes).map_err(Failure::unusable_by)
+        }
+        Some(path) => std::fs::write(path, bytes)
+            .map_err(|error| Failure::unusable(format!("{}: {error}", path.display()))),
+    }
+}
+
+async fn reveal(setup: &Setup, run: &str, records: &[u64]) -> Result<(), Failure> {
+    let wanted = (!records.is_empty()).then(|| records.iter().copied().collect());
+    let openings =
+        service(setup).await?.openings(run, wanted.as_ref()).await.map_err(Failure::unusable_by)?;
+    let bytes = canon::to_vec(&Value::Array(openings)).map_err(Failure::unusable_by)?;
+    println!("{}", String::from_utf8(bytes).map_err(Failure::unusable_by)?);
+    Ok(())
 }
 
 fn sample(folder: &Path, calls: u64, rotate: bool) -> Result<(), Failure> {

@@ -4,12 +4,15 @@ use super::keys::log_key;
 use super::{Failure, read_input};
 use crate::cli::{Backup, Erase, Restore, Setup};
 use crate::config::Config;
+use crate::evidence;
 use crate::house::{House, database_file, log_key_file, log_origin_file, ring_folder, server_key_file};
 use approvals::Organization;
 use canon::Digest;
 use env::Source;
 use ledger::note::{Note, Pins};
 use ledger::{Aggregate, Entry, Head, StreamId};
+use pcm::message::Accepted;
+use pcm::message::accepted::{LETTER, open_letter};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -181,6 +184,9 @@ fn rule(stream: &StreamId, entry: &Entry, prev: Head) -> Result<(), &'static str
             mandate::Authority::open(entry, prev).map(drop).map_err(|fault| fault.code)
         }
         Organization::KIND => Organization::open(entry, prev).map(drop).map_err(|fault| fault.code),
+        _ if *stream == signer::stream() => signer::follows(entry, prev),
+        Accepted::KIND => Accepted::open(entry, prev).map(drop).map_err(|fault| fault.code),
+        LETTER => open_letter(entry).map_err(|fault| fault.code),
         _ => Ok(()),
     }
 }
@@ -194,7 +200,8 @@ fn copy_keys(config: &Config, folder: &Path) -> Result<(), Failure> {
     }
     let ring = folder.join("keys");
     std::fs::create_dir(&ring).map_err(|error| at(&ring, &error))?;
-    each_file(&ring_folder(config), |file, name| copy_private(file, &ring.join(name)))
+    each_file(&ring_folder(config), |file, name| copy_private(file, &ring.join(name)))?;
+    copy_evidence(config, folder)
 }
 
 /// Brings keys back to where there are none, and notes each. Keys that are there stay: a store of other keys is refused
@@ -225,10 +232,33 @@ fn bring_keys(config: &Config, folder: &Path, brought: &mut Vec<PathBuf>) -> Res
             bring(&from, to)?;
         }
     }
+    let (kept, own) = (folder.join("evidence"), evidence::folder(config));
+    if kept.join("log.jwk").exists() && !own.exists() {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(evidence::ring_folder(config))
+            .map_err(|error| at(&own, &error))?;
+        bring(&kept.join("log.jwk"), evidence::log_key_file(config))?;
+        each_file(&kept.join("keys"), |file, name| bring(file, evidence::ring_folder(config).join(name)))?;
+    }
     if ring.join("ring.json").exists() {
         return Ok(());
     }
     each_file(&folder.join("keys"), |file, name| bring(file, ring.join(name)))
+}
+
+/// The signer's keys, where there is one.
+fn copy_evidence(config: &Config, folder: &Path) -> Result<(), Failure> {
+    if !evidence::log_key_file(config).exists() {
+        return Ok(());
+    }
+    let kept = folder.join("evidence");
+    let ring = kept.join("keys");
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&ring);
+    made.map_err(|error| at(&ring, &error))?;
+    copy_private(&evidence::log_key_file(config), &kept.join("log.jwk"))?;
+    each_file(&evidence::ring_folder(config), |file, name| copy_private(file, &ring.join(name)))
 }
 
 fn each_file(

@@ -10,9 +10,13 @@ use serde::Serialize;
 use std::path::Path;
 
 pub fn run(command: &Keys) -> Result<(), Failure> {
-    let (Keys::List(setup) | Keys::Trust(setup) | Keys::Rotate(setup)) = command;
+    let (Keys::List(setup) | Keys::Trust(setup) | Keys::Rotate { setup, .. }) = command;
     let config = load(setup)?;
-    let mut ring = Ring::open(&ring_folder(&config)).map_err(Failure::unusable_by)?;
+    let folder = match command {
+        Keys::Rotate { evidence: true, .. } => crate::evidence::ring_folder(&config),
+        _ => ring_folder(&config),
+    };
+    let mut ring = Ring::open(&folder).map_err(Failure::unusable_by)?;
     match command {
         Keys::List(_) => {
             for key in ring.keys() {
@@ -20,12 +24,24 @@ pub fn run(command: &Keys) -> Result<(), Failure> {
                 println!("{}  {} to {until}\n  {}", key.key.thumbprint(), key.since, jwk(&key.key)?);
             }
             println!("log  {}", vkey(&config)?);
+            if let Some(own) = &config.evidence
+                && crate::evidence::log_key_file(&config).exists()
+            {
+                println!("evidence log  {}", crate::evidence::log_key(&config, own)?);
+            }
         }
         Keys::Trust(_) => println!("{}", trust(&config, ring.keys().iter().map(|key| &key.key))?),
-        Keys::Rotate(_) => {
+        Keys::Rotate { evidence, .. } => {
             let rotation = ring.rotate(None, &mut env::System.env()).map_err(Failure::unusable_by)?;
             println!("retired {}\ncurrent {}\nsince   {}", rotation.retired, rotation.current, rotation.at);
-            println!("Restart the server to sign with it. Everyone is signed out of the console.");
+            match evidence {
+                true => {
+                    println!("Restart the server: its log declares the new key, and retires the old one.")
+                }
+                false => {
+                    println!("Restart the server to sign with it. Everyone is signed out of the console.");
+                }
+            }
         }
     }
     Ok(())

@@ -164,6 +164,7 @@ impl Signing {
                 let anchoring = treasury.anchor(&anchor).await.map_err(failed)?;
                 println!("Anchors mandate {}, version {}.", mandate.id, mandate.version);
                 line("hash", mandate.hash());
+                line("approvers", listed(&anchor.approvers));
                 line("mandate_ref", anchoring.mandate_ref);
                 anchoring.built
             }

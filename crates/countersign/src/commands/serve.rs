@@ -11,8 +11,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 
-pub async fn run(arguments: Serve) -> Result<(), Failure> {
-    let config = Config::load(arguments.setup.config.as_deref(), arguments.listen.as_deref())?;
+/// `attests`: with a signer, whether the configuration has one or not.
+pub async fn run(arguments: Serve, attests: bool) -> Result<(), Failure> {
+    let mut config = Config::load(arguments.setup.config.as_deref(), arguments.listen.as_deref())?;
+    if attests {
+        config.evidence.get_or_insert_default();
+    }
     let listener = listen(&config.listen.to_string()).await?;
     let address = listener.local_addr().map_err(Failure::unusable_by)?;
     let public = config.server.link("");
@@ -21,11 +25,21 @@ pub async fn run(arguments: Serve) -> Result<(), Failure> {
     house::fix_log_origin(&house.config)?;
     let anchored = house.config.mandates.as_ref().map(|own| own.anchored.clone()).unwrap_or_default();
     let data = house.config.data.clone();
+    let opened = crate::evidence::open(&house.config, &house.journal).await?;
     let app = house.app()?;
+    let mut signer = String::new();
+    if let Some(opened) = opened {
+        signer = format!("  signer   {}\n", opened.path.display());
+        let service = opened.attesting.service.clone();
+        app.attest(opened.attesting);
+        let stop = app.stopping().clone();
+        let stopped = async move { stop.cancelled().await };
+        tokio::spawn(signer::socket::serve(service, opened.listener, opened.peers, stopped));
+    }
     crate::mandates::anchor(&app, &anchored, &data).await?;
     let links = app.found_organizations().await.map_err(Failure::unusable_by)?;
     let mut banner =
-        format!("countersign listens on {address}\n  console  {public}/\n  agents   {public}/mcp\n");
+        format!("countersign listens on {address}\n  console  {public}/\n  agents   {public}/mcp\n{signer}");
     for first in links {
         banner.push_str(&format!(
             "\nFirst start of \"{}\". The owner enrols a passkey here, once:\n  {}\n",

@@ -43,7 +43,7 @@ pub fn run(arguments: &Verify) -> Result<ExitCode, Failure> {
 }
 
 /// With three decimals or six.
-fn instant(text: &str) -> Result<Timestamp, Failure> {
+pub fn instant(text: &str) -> Result<Timestamp, Failure> {
     let read = text.parse().ok().or_else(|| pcm::instant(text));
     read.ok_or_else(|| Failure::unusable(format!("{text:?} is not an instant as YYYY-MM-DDThh:mm:ss.mmmZ")))
 }
@@ -76,6 +76,9 @@ pub fn shown(report: &Report) -> String {
         (Verdict::Refused, _) => format!("refused: {}", report.code.unwrap_or_default()),
         (Verdict::Unusable, _) => format!("unusable: {}", report.code.unwrap_or_default()),
     }];
+    if report.verdict == Verdict::Valid && report.unchecked.iter().any(|what| what == "brief") {
+        lines.iter_mut().for_each(|line| line.push_str(". The brief was not checked"));
+    }
     if let Some(place) = &report.place {
         lines.push(format!("  at {place}"));
     }

@@ -15,6 +15,7 @@ mod evidence;
 mod fixtures;
 mod house;
 mod mandate;
+mod message;
 mod parts;
 mod principal;
 mod proofs;

@@ -104,6 +104,41 @@ fn from_an_anchor_to_a_revocation() {
     act(at, &["revoke", "vault.json", "--key", "heir.jwk"]);
 }
 
+/// Two of three, then three of three: the anchor names them all, and how many must sign.
+#[test]
+fn a_quorum_is_anchored_and_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("countersign.toml"), "data = \"data\"\n[mandates]\n").unwrap();
+    let owner = key(at, "owner.jwk");
+    let approvers = ["one.jwk", "two.jwk", "three.jwk"].map(|name| key(at, name));
+    let roles = ["CFO", "CEO", "COO"];
+    let quorum = |version: u32, required: u32| {
+        let (owner, approvers) = (owner.clone(), approvers.clone());
+        move |it: &mut Value| {
+            it["schema"] = json!("mandate/v0.2");
+            it["version"] = json!(version);
+            it["principal"]["cardano_key_hash"] = json!(owner);
+            it["quorum"] = json!({ "required": required });
+            it["approvers"] = (0..3)
+                .map(|n| json!({ "role": roles[n], "cardano_key_hash": approvers[n] }))
+                .collect::<Vec<_>>()
+                .into();
+        }
+    };
+    act(at, &["fund", "--times", "6"]);
+    mandate(at, "four.json", quorum(3, 4));
+    refused(at, &["anchor", "four.json", "--asset", TOKEN, "--key", "owner.jwk"], "quorum");
+    mandate(at, "two.json", quorum(3, 2));
+    let anchored = act(at, &["anchor", "two.json", "--asset", TOKEN, "--key", "owner.jwk"]);
+    assert_eq!(value(&anchored, "approvers"), format!("2 of {}", approvers.join(", ")));
+    act(at, &["open", value(&anchored, "mandate_ref"), "--vault", "vault.json", "--key", "owner.jwk"]);
+    mandate(at, "three.json", quorum(4, 3));
+    let updated = act(at, &["update", "vault.json", "three.json", "--key", "owner.jwk"]);
+    let (before, after) = value(&updated, "approvers").split_once(" -> ").unwrap();
+    assert!(before.starts_with("2 of ") && after.starts_with("3 of "), "{updated}");
+}
+
 const RECIPIENT: &str = "addr_test1vzs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rggfw5wvl";
 
 /// The enterprise address of a key on a test network.

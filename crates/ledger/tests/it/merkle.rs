@@ -1,8 +1,8 @@
 use canon::Digest;
 use ct_merkle::mem_backed_tree::MemoryBackedTree;
 use ledger::merkle::{
-    MemoryTree, Tree, empty_root, leaf_hash, prove_consistency, prove_inclusion, root_at, verify_consistency,
-    verify_inclusion,
+    MemoryTree, Tree, empty_root, leaf_hash, prove_consistency, prove_inclusion, prove_inclusions, root_at,
+    verify_consistency, verify_inclusion, verify_inclusions,
 };
 use ledger::{Coded, Error};
 use proptest::prelude::*;
@@ -67,6 +67,40 @@ fn consistency_equals_ct_merkle() {
             let their_path = theirs.prove_consistency((new - old) as usize);
             assert_eq!(flat(&path), their_path.as_bytes(), "{old} to {new}");
             verify_consistency(old, &root_at(&ours, old).unwrap(), new, &root, &path).unwrap();
+        }
+    }
+}
+
+/// Every choice of leaves of every small tree: the hashes of one leaf are those of its path, and nothing else holds.
+#[test]
+fn several_leaves_in_one_proof() {
+    for size in 1..=9_u64 {
+        let tree = tree_of(size);
+        let root = tree.root();
+        for choice in 1..1_u64 << size {
+            let indices: Vec<u64> = (0..size).filter(|index| choice >> index & 1 == 1).collect();
+            let mut leaves: Vec<_> = indices.iter().map(|index| (*index, leaf(*index))).collect();
+            let proof = prove_inclusions(&tree, &indices, size).unwrap();
+            verify_inclusions(&leaves, size, &proof, &root).unwrap();
+            if let [index] = indices[..] {
+                let (mut one, mut path) = (proof.clone(), prove_inclusion(&tree, index, size).unwrap());
+                one.sort_unstable();
+                path.sort_unstable();
+                assert_eq!(one, path);
+            }
+            let longer = [proof.clone(), vec![Digest::ZERO]].concat();
+            let refused = |leaves: &[_], proof: &[_]| verify_inclusions(leaves, size, proof, &root).is_err();
+            assert!(refused(&leaves, &longer));
+            if let Some((_, shorter)) = proof.split_last() {
+                assert!(refused(&leaves, shorter));
+            }
+            leaves.reverse();
+            assert!(leaves.len() == 1 || refused(&leaves, &proof));
+            leaves.reverse();
+            leaves[0].1 = leaf(size);
+            assert!(refused(&leaves, &proof));
+            leaves[0] = (size, leaf(0));
+            assert!(refused(&leaves, &proof));
         }
     }
 }

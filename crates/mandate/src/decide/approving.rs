@@ -259,7 +259,7 @@ fn over(
     verified(draft, verification);
     draft.record(&judged, snapshot.clone(), Phase::Approval);
     if let Some(reason) = reason {
-        draft.push(Fact::ActionDenied { layer: Layer::Engine, reason });
+        draft.push(Fact::ActionDenied { evidence: None, layer: Layer::Engine, reason });
     }
     draft.push(Fact::ApprovalClosed { approval_id: approval.id(), reason });
     draft.clear(approval);

@@ -95,7 +95,13 @@ pub(super) fn deny(draft: &mut Draft<'_>, case: &Case<'_>) {
     let unavailable = reason == Reason::VerificationUnavailable;
     let theirs = unavailable || case.judged.evaluation.denied_by_report();
     let layer = if theirs { Layer::Cre } else { Layer::Engine };
-    draft.push(Fact::ActionDenied { layer, reason });
+    // What nobody judged by says nothing here.
+    let differs = case.judged.report.is_none() && reason == Reason::InvoiceNotFound;
+    let evidence = match &case.check.verification {
+        Verification::NumberDiffers { evidence, .. } if differs => evidence.clone(),
+        _ => None,
+    };
+    draft.push(Fact::ActionDenied { evidence, layer, reason });
 }
 
 pub(super) fn answer(case: &Case<'_>, next: Next) -> Reply {
@@ -121,7 +127,7 @@ fn unverified(case: &mut Case<'_>) {
     let reference = case.judged.action.as_ref().and_then(|action| action.reference.clone());
     let denied = match (&case.check.verification, reference) {
         (_, None) => Some((Reason::VerificationUnavailable, Details::default())),
-        (Verification::NumberDiffers { on_record }, Some(reference)) => {
+        (Verification::NumberDiffers { on_record, .. }, Some(reference)) => {
             let on_record = on_record.as_ref().map(Text::as_str);
             let detail = Details::default()
                 .with("invoice_id", reference.invoice_id.as_str())

@@ -78,15 +78,21 @@ pub(super) fn execution(
 pub(super) fn bond_spent(draft: &mut Draft<'_>, id: &ApprovalId, how: &BondSpent) -> Result<Reply, Refusal> {
     let approval = draft.state.approval(id).ok_or(Refusal::ApprovalUnknown)?.clone();
     let bond = approval.bond.as_ref().ok_or(Refusal::BondNotLocked)?;
-    let (BondSpent::Refunded { tx_hash } | BondSpent::Captured { tx_hash, .. }) = how;
-    if bond.status != BondStatus::Locked {
-        let same = bond.outcome_tx == Some(*tx_hash);
-        return if same { Ok(Reply::Done) } else { Err(Refusal::BondNotLocked) };
+    let outcome = match how {
+        BondSpent::Refunded { tx_hash } | BondSpent::Captured { tx_hash, .. } => Some(*tx_hash),
+        BondSpent::Undone => None,
+    };
+    if bond.outcome_tx == outcome {
+        return Ok(Reply::Done);
+    }
+    if bond.status != BondStatus::Locked && outcome.is_some() {
+        return Err(Refusal::BondNotLocked);
     }
     draft.run = approval.run.clone();
     draft.action_id = Some(approval.action.id.clone());
     let approval_id = approval.id();
     draft.push(match how {
+        BondSpent::Undone => Fact::BondUnknown { approval_id },
         BondSpent::Refunded { tx_hash } => {
             let reason = match approval.owed() {
                 Some(Owed::Refund(reason)) => reason,
@@ -98,6 +104,10 @@ pub(super) fn bond_spent(draft: &mut Draft<'_>, id: &ApprovalId, how: &BondSpent
             Fact::BondCaptured { approval_id, sink_address: sink_address.clone(), tx_hash: *tx_hash }
         }
     });
+    if *how == BondSpent::Undone {
+        ask_for_bond(draft, id);
+        draft.wake(draft.now.plus(AGAIN_MS));
+    }
     Ok(Reply::Done)
 }
 

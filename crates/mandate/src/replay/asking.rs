@@ -194,6 +194,12 @@ impl Replay {
         hold(locked, "bad_bond").map(|()| approval)
     }
 
+    /// An approval whose bond was spent.
+    pub(super) fn spent(&self, id: &ApprovalId) -> Check {
+        let bond = self.state.approval(id).and_then(|approval| approval.bond.as_ref());
+        hold(bond.is_some_and(|bond| bond.outcome_tx.is_some()), "bad_bond")
+    }
+
     pub(super) fn delayed(
         &self,
         event: &Event,

@@ -7,6 +7,7 @@ use crate::engine::{Inputs, Judged, Proposal, judge_action};
 use crate::evaluation::{Detail, Details, Evaluation, facts_row};
 use crate::log::{ActionProposed, AuthorityEvaluated, Event, Layer, Phase};
 use crate::reason::Reason;
+use crate::report::{Evidence, Report};
 use crate::snapshot::Snapshot;
 use crate::state::{ApprovalStatus, Holder};
 use crate::statement::SignedStatement;
@@ -156,6 +157,29 @@ impl Replay {
             && (reason == Reason::VerificationUnavailable || evaluation.denied_by_report());
         let expected = if theirs { Layer::Cre } else { Layer::Engine };
         hold(evaluation.reason == Some(reason) && layer == expected, "bad_denial")
+    }
+
+    /// What is signed is that this action's invoice has the number on record, which is not the action's (spec 1.7 step 6).
+    pub(super) fn differs(&self, reason: Reason, evidence: &Evidence) -> Check {
+        const CODE: &str = "bad_statement";
+        let judged = self.last.as_ref().map(|last| &last.judged).ok_or(CODE)?;
+        let checks = &judged.evaluation.checks;
+        let on_record =
+            checks.get(facts_row(checks)).and_then(|row| row.detail.get("on_record")).ok_or(CODE)?;
+        let action = judged.action.as_ref().ok_or(CODE)?;
+        let report = Report::read(evidence.report.as_bytes()).map_err(|_| CODE)?;
+        let same = |signed: &SignedStatement| match (&signed.statement.invoice_number, on_record) {
+            (None, Detail::Null) => true,
+            (Some(number), Detail::Text(text)) => *number.as_str() == **text,
+            _ => false,
+        };
+        let said =
+            !evidence.statements.is_empty() && evidence.is_sound() && evidence.statements.iter().all(same);
+        let about = report.action_hash == action.hash()
+            && report.facts.exists
+            && report.hash() == evidence.report_hash
+            && action.reference.as_ref().map(|reference| &reference.invoice_id) == Some(&report.invoice_id);
+        hold(said && about && judged.report.is_none() && reason == Reason::InvoiceNotFound, CODE)
     }
 
     /// The last judgement, if it was made in this run and phase.

@@ -8,6 +8,7 @@
 
 mod authorizing;
 mod cases;
+mod conformance;
 mod desk;
 mod engine;
 mod fixture;

@@ -2,11 +2,13 @@
 
 use crate::desk::{Desk, action};
 use crate::fixture::{action_json, mandate_json, report_json};
+use mandate::basis::{Basis, BasisLimits};
 use mandate::brief::Brief;
 use mandate::log::Fact;
 use mandate::price::{Bond, Price};
 use mandate::proofs::receipt;
-use mandate::{HashedAction, Mandate, Receipt, Report, authorization::Record};
+use mandate::statement::{SignedStatement, Statement};
+use mandate::{Hashed, HashedAction, Mandate, Millis, Receipt, Report, authorization::Record};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -70,7 +72,33 @@ fn documents() -> Vec<(&'static str, Value, Reader, Reader)> {
             reads::<Record>,
         ),
         ("receipt", receipt, whole::<Receipt>, reads::<Receipt>),
+        (
+            "verification-statement",
+            json(&statement()),
+            |bytes| canon::from_slice::<SignedStatement>(bytes).is_ok_and(|signed| signed.holds()),
+            reads::<SignedStatement>,
+        ),
+        ("fx-basis", json(&basis()), |bytes| Basis::read(bytes).is_ok(), |bytes| Basis::read(bytes).is_ok()),
     ]
+}
+
+fn statement() -> SignedStatement {
+    let json = json!({ "invoice_number": "INV-1", "observed_at_ms": 1_791_342_000_000_u64, "report_hash": "0b".repeat(32),
+        "schema": "verification-statement/v0.1", "verifier": "north" });
+    let statement: Statement = canon::from_slice(json.to_string().as_bytes()).unwrap();
+    let key = keys::SoftwareSigner::from_seed(keys::Algorithm::Ed25519, &[4; 32]).unwrap();
+    statement.sign(&key).unwrap()
+}
+
+fn basis() -> Hashed<Basis> {
+    let now = Millis::try_from(1_791_342_000_000_u64).unwrap();
+    let feed = json!({ "chain_id": 1, "contract": "0x971E8F1B779A5F1C36e1cd7ef44Ba1Cc2F5EeE0f", "decimals": 8,
+        "price": "18340000", "round_id": "7", "updated_at_ms": now });
+    let quote = json!({ "pair": "BRL/USD", "rate": "0.1834" });
+    let limits = BasisLimits { max_age_seconds: 3600, tolerance_bps: 50 };
+    let read = |json: Value| json.to_string().into_bytes();
+    let (quote, feed) = (canon::from_slice(&read(quote)).unwrap(), canon::from_slice(&read(feed)).unwrap());
+    Basis::of(quote, feed, limits, "t".parse().unwrap(), now).unwrap()
 }
 
 fn second() -> Value {

@@ -192,7 +192,10 @@ fn enough_must_say_the_same() {
     assert_eq!(on(tallied(&[("north", "open", number), ("south", "open", None)])), (0, 0));
     let other =
         tallied(&[("north", "open", Some("X-1")), ("south", "open", Some("X-1")), ("west", "open", number)]);
-    assert_eq!(other, Some(Agreed::Number { on_record: "X-1".parse().ok() }));
+    let Some(Agreed::Number { on_record, evidence }) = other else { panic!("{other:?}") };
+    assert_eq!(on_record, "X-1".parse().ok());
+    assert!(evidence.is_sound());
+    assert_eq!((evidence.statements.len(), evidence.dissent.len()), (2, 1));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::desk::{Desk, action, lock, tx};
 use crate::fixture::{NOW, agent, approver};
+use ledger::Effect;
 use mandate::command::{BondSpent, Command, Execution, Next, Reply, Verification};
 use mandate::log::{DeclineReason, Fact};
 use mandate::metrics::Tally;
@@ -338,6 +339,29 @@ fn declining_is_signed_and_decides_the_bond() {
         assert_eq!(desk.bond_spent(&id, spent), Ok(Reply::Done));
         let other = BondSpent::Refunded { tx_hash: tx("other") };
         assert_eq!(desk.bond_spent(&id, other), Err(Refusal::BondNotLocked));
+        // A block is gone: the bond is owed again, is asked for, and is spent by whatever lands.
+        assert_eq!(desk.state.spent(desk.now().try_into().unwrap()).count(), 1);
+        let asked = desk.effects.len();
+        desk.bond_spent(&id, BondSpent::Undone).unwrap();
+        let row = format!(r#"{{"approval_id":"{id}","kind":"{kind}"}}"#);
+        assert!(
+            desk.effects[asked..]
+                .iter()
+                .any(|effect| matches!(effect, Effect::Submit { body, .. } if *body == row))
+        );
+        assert_eq!(desk.bond_spent(&id, BondSpent::Undone), Ok(Reply::Done));
+        assert_eq!(desk.state.open().count(), 1);
+        let again = match reason {
+            DeclineReason::Legitimate => BondSpent::Refunded { tx_hash: tx("again") },
+            DeclineReason::Frivolous => {
+                BondSpent::Captured { tx_hash: tx("again"), sink_address: "sink".parse().unwrap() }
+            }
+        };
+        desk.bond_spent(&id, again).unwrap();
+        let mut tally = Tally::default();
+        desk.events().iter().for_each(|event| tally.fold(event));
+        let bonds = tally.metrics().bonds;
+        assert_eq!(bonds.refunded + bonds.captured, 1, "the one that was undone counts no more");
         assert_eq!(desk.state.open().count(), 0);
     };
     check(DeclineReason::Legitimate, "refund");
@@ -418,7 +442,7 @@ fn one_invoice_is_paid_once() {
 fn a_number_that_is_not_on_record_needs_no_verifier() {
     let mut desk = Desk::new();
     let mut check = desk.command(&action("one", 842));
-    check.verification = Verification::NumberDiffers { on_record: None };
+    check.verification = Verification::NumberDiffers { on_record: None, evidence: None };
     let checked = desk.send(check).unwrap();
     assert_eq!(checked.evaluation.reason, Some(Reason::InvoiceNotFound));
     assert_eq!(

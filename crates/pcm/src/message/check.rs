@@ -6,15 +6,18 @@ use super::code::{Code, Overall, Verdict};
 use super::grants::{self, Grant};
 use super::receiver::Receiver;
 use super::replay::{Acceptance, Replay};
+use super::seen::Seen;
 use super::shelf::Shelf;
 use super::tools::registry;
-use super::wire::{Fault, Message, Wire};
+use super::wire::{Fault, Message, Sender, Wire};
 use crate::record::ALG;
 use crate::{Checkpoint, Error, Keys, Position, Unverified};
 use canon::{Digest, Value};
 use env::Timestamp;
 use keys::{PublicKey, Signature};
-use std::collections::{BTreeMap, BTreeSet};
+use ledger::merkle::verify_inclusions;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The value of `t` in what a message's key signs.
 pub const TAG: &str = "countersign.pcm.message.v1";
@@ -33,6 +36,8 @@ pub struct At<'a> {
 /// What is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
+    /// What is written on it, once it can be read.
+    pub heading: Option<Heading>,
     pub overall: Overall,
     /// Why it is rejected, or the first reason why it is not wholly proven.
     pub fault: Option<Fault>,
@@ -46,6 +51,17 @@ pub struct Judgement {
     pub acceptance: Option<Acceptance>,
 }
 
+/// Whose it says it is. Believed only with the verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heading {
+    pub hash: Digest,
+    pub id: String,
+    pub from: Sender,
+    pub to: String,
+    pub iat: Timestamp,
+    pub exp: Timestamp,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub id: String,
@@ -54,7 +70,13 @@ pub struct Finding {
 
 /// Judges a message.
 pub fn verify(bytes: &[u8], receiver: &Receiver, at: &At<'_>) -> Judgement {
+    judged(bytes, receiver, at, &Seen::default())
+}
+
+/// The same; checkpoints and keys that `seen` holds are not checked again.
+pub(crate) fn judged(bytes: &[u8], receiver: &Receiver, at: &At<'_>, seen: &Seen) -> Judgement {
     let mut judgement = Judgement {
+        heading: None,
         overall: Overall::Reject,
         fault: None,
         claims: Vec::new(),
@@ -62,17 +84,32 @@ pub fn verify(bytes: &[u8], receiver: &Receiver, at: &At<'_>) -> Judgement {
         checkpoint: None,
         acceptance: None,
     };
-    if let Err(fault) = run(bytes, receiver, at, &mut judgement) {
+    if let Err(fault) = run(bytes, receiver, at, seen, &mut judgement) {
         judgement.fault = Some(fault);
     }
     judgement
 }
 
-fn run(bytes: &[u8], receiver: &Receiver, at: &At<'_>, judgement: &mut Judgement) -> Result<(), Fault> {
+fn run(
+    bytes: &[u8],
+    receiver: &Receiver,
+    at: &At<'_>,
+    seen: &Seen,
+    judgement: &mut Judgement,
+) -> Result<(), Fault> {
     let message = Message::read(bytes)?;
     let wire = &message.wire;
-    let checkpoint = opened(wire, receiver)?;
-    let keys = keys(wire, receiver, &checkpoint)?;
+    judgement.heading = Some(Heading {
+        hash: message.hash(),
+        id: wire.id.clone(),
+        from: wire.from.clone(),
+        to: wire.to.clone(),
+        iat: wire.iat,
+        exp: wire.exp,
+    });
+    let checkpoint =
+        seen.checkpoint(&wire.from.origin, &wire.evidence.checkpoint, || opened(wire, receiver))?;
+    let keys = keys(&message, receiver, &checkpoint, seen)?;
     signed(&message, receiver, &keys, &checkpoint)?;
     if !receiver.lets_speak(&wire.from) {
         return Err(Fault::at(Code::WrongSender, "/from"));
@@ -85,18 +122,20 @@ fn run(bytes: &[u8], receiver: &Receiver, at: &At<'_>, judgement: &mut Judgement
         remembered(wire, &checkpoint, replay)?;
     }
     judgement.checkpoint = Some(checkpoint.clone());
-    let records = records(wire)?;
+    let records = records(&message)?;
     let mut shelf = Shelf::default();
+    let mut leaves = Vec::with_capacity(records.len());
     for (rid, record) in &records {
         let place = format!("/evidence/records/{rid}");
-        let fault = |error: Error| Fault::new(Code::from(&error), place.clone(), error);
-        let checked = record.check(&keys).map_err(fault)?;
-        included(&checkpoint, wire, rid, &checked).map_err(fault)?;
+        let checked =
+            record.check(&keys).map_err(|error| Fault::new(Code::from(&error), place.clone(), error))?;
+        leaves.push((checked.event().position().0, checked.leaf()));
         shelf.put(rid, &checked);
         if !shelf.get(rid).is_some_and(|shown| shown.is_of_tenant(&wire.from)) {
             return Err(Fault::at(Code::WrongTenant, place));
         }
     }
+    included(&checkpoint, leaves, &wire.evidence.proof, "/evidence/proof")?;
     registered(wire, &shelf)?;
     for (rid, opening) in &wire.evidence.openings {
         shelf.open(rid, opening)?;
@@ -175,21 +214,38 @@ fn opened(wire: &Wire, receiver: &Receiver) -> Result<Checkpoint, Fault> {
 }
 
 /// Step 5: the key records, in the tree and in their order.
-fn keys(wire: &Wire, receiver: &Receiver, checkpoint: &Checkpoint) -> Result<Keys, Fault> {
-    let mut keys = Keys::new(&wire.from.log_id, receiver.trust());
-    for (at, shown) in wire.evidence.keys.iter().enumerate() {
-        let fault = |error: Error| Fault::new(Code::from(&error), format!("/evidence/keys/{at}"), error);
-        let record = Unverified::read(shown.record.clone()).map_err(fault)?;
-        let checked = record.hashed().map_err(fault)?;
-        let path = crate::path(&shown.proof).ok_or_else(|| fault(Error::Encoding))?;
-        checkpoint.includes(&checked.hash(), checked.event().position().0, &path).map_err(fault)?;
-        keys.take(&record, receiver.trust()).map_err(fault)?;
+fn keys(
+    message: &Message<'_>,
+    receiver: &Receiver,
+    checkpoint: &Checkpoint,
+    seen: &Seen,
+) -> Result<Arc<Keys>, Fault> {
+    let wire = &message.wire;
+    let place = |at: usize| format!("/evidence/keys/{at}");
+    let mut shown = Vec::with_capacity(message.keys.len());
+    for (at, record) in message.keys.iter().enumerate() {
+        let read = record.as_ref().map_err(Error::clone).and_then(|record| Ok((record, record.hashed()?)));
+        shown.push(read.map_err(|error| Fault::new(Code::from(&error), place(at), error))?);
     }
-    Ok(keys)
+    let leaves = shown.iter().map(|(_, hashed)| (hashed.event().position().0, hashed.leaf())).collect();
+    included(checkpoint, leaves, &wire.evidence.keys_proof, "/evidence/keys_proof")?;
+    seen.keys(&wire.from.log_id, &shown, || {
+        let mut keys = Keys::new(&wire.from.log_id, receiver.trust());
+        for (at, (record, hashed)) in shown.iter().enumerate() {
+            keys.take_hashed(record, hashed, receiver.trust())
+                .map_err(|error| Fault::new(Code::from(&error), place(at), error))?;
+        }
+        Ok(keys)
+    })
 }
 
 /// Step 6: by a record key that is valid at the checkpoint, and never by the log's own.
-fn signed(message: &Message, receiver: &Receiver, keys: &Keys, checkpoint: &Checkpoint) -> Result<(), Fault> {
+fn signed(
+    message: &Message<'_>,
+    receiver: &Receiver,
+    keys: &Keys,
+    checkpoint: &Checkpoint,
+) -> Result<(), Fault> {
     let wire = &message.wire;
     if wire.alg != ALG || !receiver.trust().allows(ALG) {
         return Err(Fault::at(Code::AlgNotAllowed, "/alg"));
@@ -250,23 +306,33 @@ fn remembered(wire: &Wire, checkpoint: &Checkpoint, replay: &dyn Replay) -> Resu
 }
 
 /// The records, in the order of their names.
-fn records(wire: &Wire) -> Result<BTreeMap<&str, Unverified<'static>>, Fault> {
-    let read = |(rid, shown): (&'_ String, &super::wire::Shown)| {
-        Unverified::read(shown.record.clone())
-            .map_err(|error| Fault::new(Code::from(&error), format!("/evidence/records/{rid}"), error))
+fn records<'m>(message: &'m Message<'_>) -> Result<Vec<(&'m str, &'m Unverified<'m>)>, Fault> {
+    let read = |(rid, record): (&'m String, &'m Result<Unverified<'m>, Error>)| match record {
+        Ok(record) => Ok((rid.as_str(), record)),
+        Err(error) => Err(Fault::new(Code::from(error), format!("/evidence/records/{rid}"), error)),
     };
-    wire.evidence.records.iter().map(|one| Ok((one.0.as_str(), read(one)?))).collect()
+    message.records.iter().map(read).collect()
 }
 
+/// All of these leaves are in the tree, each at its place.
 fn included(
     checkpoint: &Checkpoint,
-    wire: &Wire,
-    rid: &str,
-    record: &crate::Record<'_>,
-) -> Result<(), Error> {
-    let shown = wire.evidence.records.get(rid).ok_or(Error::NotIncluded)?;
-    let path = crate::path(&shown.proof).ok_or(Error::Encoding)?;
-    checkpoint.includes(&record.hash(), record.event().position().0, &path)
+    mut leaves: Vec<(u64, Digest)>,
+    proof: &str,
+    place: &str,
+) -> Result<(), Fault> {
+    let proof = hashes(proof).ok_or_else(|| Fault::at(Code::BadEncoding, place))?;
+    leaves.sort_unstable();
+    leaves.dedup();
+    verify_inclusions(&leaves, checkpoint.size, &proof, &checkpoint.root)
+        .map_err(|error| Fault::new(Code::NotIncluded, place, error))
+}
+
+/// The base64 of hashes, one after the other.
+fn hashes(text: &str) -> Option<Vec<Digest>> {
+    let bytes = crate::base64(text)?;
+    let (hashes, rest) = bytes.as_chunks::<32>();
+    rest.is_empty().then(|| hashes.iter().copied().map(Digest::from_bytes).collect())
 }
 
 /// The sender's agent is who registered the run.

@@ -1,6 +1,7 @@
 //! Verdicts and their reasons (spec 4.3): one table of words, each with the class it belongs to.
 
 use crate::strict::Ambiguous;
+use serde::{Deserialize, Serialize};
 
 /// What kind of fault a reason names. Verifiers agree on the code and so on the class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -191,7 +192,8 @@ impl From<Result<(), Code>> for Verdict {
 }
 
 /// What is found of the whole message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Overall {
     Accept,
     AcceptUnproven,

@@ -22,6 +22,12 @@ pub const GRANT_TAG: &str = "countersign.pcm.grant.v1";
 /// The name of the record that logs a grant.
 pub const GRANT_RECORD: &str = "countersign.grant";
 
+/// The name of the record that says that a grant was taken back. A receiver offline learns nothing of it.
+pub const REVOKED_RECORD: &str = "countersign.grant_revoked";
+
+/// The tool whose call asks for a grant.
+pub const GRANT_TOOL: &str = "pcm.grant";
+
 /// Who may ask what, within which limits, until when.
 #[derive(Debug, Clone)]
 pub struct Grant {
@@ -76,6 +82,10 @@ impl Grant {
     }
     pub fn id(&self) -> &str {
         &self.wire.id
+    }
+    /// Whose it is to give: of a root the person who approves it.
+    pub fn issuer(&self) -> &str {
+        &self.wire.issuer
     }
     /// The agent that may use it, as `scheme:subject`.
     pub fn holder(&self) -> &str {

@@ -4,8 +4,10 @@
 //! log that are shown with their places in its tree. [`verify`] judges it offline under a [`Receiver`], what the receiver already
 //! has. Claims are existential: something happened. Only `still_holds` says that it still does.
 
+pub mod accepted;
 mod approved;
 mod call;
+pub mod carriage;
 mod check;
 mod claims;
 mod code;
@@ -13,18 +15,22 @@ mod grants;
 mod receiver;
 mod replay;
 pub mod sample;
+mod seen;
 mod send;
 mod shelf;
 mod still;
 mod terms;
 mod tools;
 mod wire;
+pub mod words;
 
-pub use check::{At, Finding, Judgement, TAG, verify};
+pub use accepted::Accepted;
+pub use check::{At, Finding, Heading, Judgement, TAG, verify};
 pub use code::{Class, Code, Overall, Verdict};
-pub use grants::{GRANT_RECORD, GRANT_TAG, Grant, asked};
+pub use grants::{GRANT_RECORD, GRANT_TAG, GRANT_TOOL, Grant, REVOKED_RECORD, asked};
 pub use receiver::Receiver;
 pub use replay::{Acceptance, Memory, Replay};
+pub use seen::Seen;
 pub use send::{Claim, Draft, Intent, MESSAGE_RECORD, Proof, Reveal, grant_record, link, message_record};
 pub use terms::{Term, narrower};
 pub use tools::registry_digest;

@@ -129,7 +129,8 @@ impl Receiver {
     pub const fn trust(&self) -> &Trust {
         &self.trust
     }
-    pub(crate) fn receives(&self, id: &str) -> bool {
+    /// Whether this is one of its names.
+    pub fn receives(&self, id: &str) -> bool {
         self.wire.receivers.iter().any(|own| own == id)
     }
     pub(crate) fn lets_speak(&self, from: &super::wire::Sender) -> bool {
@@ -163,7 +164,7 @@ impl Receiver {
         Duration::from_secs(self.wire.max_lifetime_s)
     }
     /// How far clocks may differ.
-    pub(crate) const fn skew(&self) -> Duration {
+    pub const fn skew(&self) -> Duration {
         Duration::from_secs(self.wire.skew_s)
     }
     /// The predicates that count only with a proven `still_holds` of the claim.

@@ -38,7 +38,8 @@ pub struct Stage<'a> {
     secret: [u8; 32],
     policy: Digest,
     tree: MemoryTree,
-    records: Vec<Written>,
+    records: BTreeMap<u64, Written>,
+    last: Digest,
     keys: Vec<Written>,
     reveals: BTreeMap<u64, Reveal<'static>>,
     /// Records of each run, and the hash of its last.
@@ -109,7 +110,8 @@ impl<'a> Stage<'a> {
             secret,
             policy,
             tree: MemoryTree::new(),
-            records: Vec::new(),
+            records: BTreeMap::new(),
+            last: Digest::ZERO,
             keys: Vec::new(),
             reveals: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -162,6 +164,13 @@ impl<'a> Stage<'a> {
     }
     pub fn wait(&mut self, by: Duration) {
         self.at = self.at + by;
+    }
+    /// As many records of others, of which only the leaves are kept: none of them can be shown.
+    pub fn crowd(&mut self, records: u64) {
+        for _ in 0..records {
+            self.last = Digest::of(self.last.as_bytes());
+            self.tree.push(leaf(&self.last));
+        }
     }
     pub fn size(&self) -> u64 {
         self.tree.size()
@@ -330,6 +339,11 @@ impl<'a> Stage<'a> {
         Ok(Note::sign(Checkpoint { origin, size: self.tree.size(), root: self.tree.root() }, self.log)?)
     }
 
+    /// Base64 of the hashes beside these records in the tree of this moment.
+    pub fn beside(&self, seqs: &[u64]) -> Result<String, Error> {
+        send::inclusion(&self.tree, seqs.iter().copied(), self.tree.size())
+    }
+
     /// A grant under the key of this moment, logged; its records are to be shown. A `parent` is held against it, as the signer does.
     pub fn grant(
         &mut self,
@@ -358,7 +372,9 @@ impl<'a> Stage<'a> {
 
     /// The message without its signature, whatever it says.
     pub fn draft(&mut self, order: &Order<'_>, note: &Note) -> Result<Value<'static>, Error> {
-        self.with(order, note, |draft, proof, _| draft.unsigned(proof))
+        self.with(order, note, |draft, proof, signer| {
+            draft.unsigned(proof, &signer.public().spki_kid().to_string())
+        })
     }
 
     /// Signs whatever it is given.
@@ -380,10 +396,9 @@ impl<'a> Stage<'a> {
         seqs.sort_unstable();
         seqs.dedup();
         let names: Vec<(u64, String)> = seqs.iter().map(|seq| (*seq, rid(*seq))).collect();
-        let records = names.iter().filter_map(|(seq, name)| {
-            let at = usize::try_from(*seq).ok()?;
-            self.records.get(at).map(|written| (name.as_str(), written))
-        });
+        let records = names
+            .iter()
+            .filter_map(|(seq, name)| self.records.get(seq).map(|written| (name.as_str(), written)));
         let openings = names
             .iter()
             .filter(|(seq, _)| !order.closed.contains(seq))
@@ -428,7 +443,7 @@ impl<'a> Stage<'a> {
             told("/event/type").as_deref() == Some("run.registered")
                 && told("/event/run_id").as_deref() == Some(self.run_id.as_str())
         };
-        self.records.iter().find(own).map(|written| written.seq)
+        self.records.values().find(own).map(|written| written.seq)
     }
 
     fn by(&mut self, custody: Custody, kind: &str, data: &str, call: &str) -> Result<u64, Error> {
@@ -444,8 +459,7 @@ impl<'a> Stage<'a> {
 
     fn own(&mut self, kind: &str, data: Value<'static>) -> Result<(), Error> {
         let seq = self.write(SIGNER_TENANT, SIGNER_RUN, "signer", kind, data, None, &[])?;
-        let at = usize::try_from(seq).unwrap_or(usize::MAX);
-        self.keys.extend(self.records.get(at).cloned());
+        self.keys.extend(self.records.get(&seq).cloned());
         Ok(())
     }
 
@@ -480,13 +494,13 @@ impl<'a> Stage<'a> {
             data,
             more: members,
         };
-        let prev = self.records.last().map_or(Digest::ZERO, |written| written.hash);
-        let place = Place { log_id: &self.log_id, seq: self.tree.size(), prev, run_seq, run_prev };
+        let place = Place { log_id: &self.log_id, seq: self.tree.size(), prev: self.last, run_seq, run_prev };
         let written = draft.sign(&place, self.signer)?;
         self.tree.push(leaf(&written.hash));
         self.runs.insert((tenant.to_owned(), run_id.to_owned()), (run_seq + 1, written.hash));
         let seq = written.seq;
-        self.records.push(written);
+        self.last = written.hash;
+        self.records.insert(seq, written);
         Ok(seq)
     }
 }

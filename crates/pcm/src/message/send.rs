@@ -11,15 +11,16 @@ use super::wire::{Fault, Message, Sender, VERSION, hash};
 use super::{claims, grants::signed};
 use crate::record::ALG;
 use crate::write::{Written, object, text};
-use crate::{Error, Unverified, spelled};
+use crate::{Error, event, spelled};
 use ::base64::Engine as _;
 use ::base64::engine::general_purpose::STANDARD;
 use canon::{Digest, Object, Salt, Value};
 use env::Timestamp;
 use keys::Signer;
-use ledger::merkle::{Nodes, prove_inclusion};
+use ledger::merkle::{Nodes, prove_inclusions};
 use ledger::note::Note;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// The name of the record that says a message was signed, so that what was sent can be counted.
 pub const MESSAGE_RECORD: &str = "countersign.message";
@@ -83,12 +84,18 @@ impl Draft<'_> {
     /// did not register the run, a record nothing rests on, a chain of grants that widens, and a claim that the records
     /// contradict. A claim they do not prove is signed, and shows by what is missing.
     pub fn sign<N: Nodes>(&self, proof: &Proof<'_, N>, signer: &dyn Signer) -> Result<Vec<u8>, Error> {
-        let bytes = seal(&self.unsigned(proof)?, signer)?;
+        let kid = signer.public().spki_kid().to_string();
+        let bytes = seal(&self.unsigned(proof, &kid)?, signer)?;
         sound(&bytes).map_err(|fault| Error::Message { code: fault.code.as_str(), place: fault.place })?;
         Ok(bytes)
     }
 
-    pub(super) fn unsigned<N: Nodes>(&self, proof: &Proof<'_, N>) -> Result<Value<'static>, Error> {
+    /// To be signed by the key of that name.
+    pub(super) fn unsigned<N: Nodes>(
+        &self,
+        proof: &Proof<'_, N>,
+        kid: &str,
+    ) -> Result<Value<'static>, Error> {
         let from = object(vec![
             ("origin", text(&self.from.origin)),
             ("log_id", text(&self.from.log_id)),
@@ -113,7 +120,7 @@ impl Draft<'_> {
             ("exp", text(spelled(self.exp))),
             ("claims", Value::Array(claims.collect::<Result<_, _>>()?)),
             ("grants", Value::Array(self.grants.clone())),
-            ("evidence", evidence(proof)?),
+            ("evidence", evidence(proof, self.from, kid)?),
         ];
         if let Some((id, hash)) = self.in_reply_to {
             members.push(("in_reply_to", object(vec![("id", text(id)), ("hash", text(hash.prefixed()))])?));
@@ -181,14 +188,8 @@ pub(super) fn seal_link(
     Ok(object(members)?.into_static())
 }
 
-fn evidence<N: Nodes>(proof: &Proof<'_, N>) -> Result<Value<'static>, Error> {
-    let size = proof.note.unverified().size;
-    let shown = |written: &Written| {
-        let record = canon::parse(&written.line)?.into_static();
-        let path = prove_inclusion(proof.nodes, written.seq, size)?;
-        let path = path.iter().map(|hash| text(STANDARD.encode(hash.as_bytes()))).collect();
-        object(vec![("record", record), ("proof", Value::Array(path))])
-    };
+fn evidence<N: Nodes>(proof: &Proof<'_, N>, from: &Sender, kid: &str) -> Result<Value<'static>, Error> {
+    let shown = |written: &Written| brief(canon::parse(&written.line)?.into_static(), from, kid);
     let records =
         proof.records.iter().map(|(rid, written)| Ok((Cow::Owned((*rid).to_owned()), shown(written)?)));
     let openings = proof.openings.iter().map(|(rid, reveal)| {
@@ -200,27 +201,57 @@ fn evidence<N: Nodes>(proof: &Proof<'_, N>) -> Result<Value<'static>, Error> {
         Ok((Cow::Owned((*rid).to_owned()), opened))
     });
     let named = |members: Vec<(Cow<'static, str>, Value<'static>)>| Object::new(members).map(Value::Object);
+    let size = proof.note.unverified().size;
     object(vec![
         ("checkpoint", text(proof.note.to_string())),
         ("records", named(records.collect::<Result<_, Error>>()?)?),
+        ("proof", text(inclusion(proof.nodes, proof.records.iter().map(|(_, written)| written.seq), size)?)),
         ("openings", named(openings.collect::<Result<_, Error>>()?)?),
         ("keys", Value::Array(proof.keys.iter().map(shown).collect::<Result<_, Error>>()?)),
+        ("keys_proof", text(inclusion(proof.nodes, proof.keys.iter().map(|written| written.seq), size)?)),
     ])
+}
+
+/// That all of these are in the tree: the hashes beside them, in base64.
+pub(super) fn inclusion(
+    nodes: &impl Nodes,
+    seqs: impl Iterator<Item = u64>,
+    size: u64,
+) -> Result<String, Error> {
+    let seqs: Vec<u64> = seqs.collect::<BTreeSet<_>>().into_iter().collect();
+    let hashes = prove_inclusions(nodes, &seqs, size)?;
+    let bytes: Vec<u8> = hashes.iter().flat_map(|hash| *hash.as_bytes()).collect();
+    Ok(STANDARD.encode(bytes))
+}
+
+/// A record without what follows from the rest.
+fn brief(mut record: Value<'static>, from: &Sender, kid: &str) -> Result<Value<'static>, Error> {
+    let leave = |part: &mut Value<'static>, name: &str, known: &str| {
+        if part.get(name).and_then(Value::as_str) == Some(known) {
+            part.take(name);
+        }
+    };
+    for name in ["v", "alg", "hash"] {
+        record.take(name);
+    }
+    leave(&mut record, "kid", kid);
+    let event = record.get_mut("event").ok_or(Error::RecordForm("there is no event"))?;
+    leave(event, "schema_version", event::VERSION);
+    leave(event, "log_id", &from.log_id);
+    leave(event, "tenant", &from.tenant);
+    leave(event, "run_id", &from.run_id);
+    Ok(record)
 }
 
 /// What whoever holds only the message can say of it: nothing in it contradicts it.
 fn sound(bytes: &[u8]) -> Result<(), Fault> {
     let message = Message::read(bytes)?;
     let wire = &message.wire;
-    let records = wire.evidence.records.iter().map(|(rid, shown)| {
-        let fault = |error: Error| Fault::new(Code::from(&error), format!("/evidence/records/{rid}"), error);
-        Ok((rid.as_str(), Unverified::read(shown.record.clone()).map_err(fault)?))
-    });
-    let records = records.collect::<Result<Vec<_>, Fault>>()?;
     let mut shelf = Shelf::default();
-    for (rid, record) in &records {
+    for (rid, record) in &message.records {
+        let hashed = record.as_ref().map_err(Error::clone).and_then(|record| record.hashed());
         let fault = |error: Error| Fault::new(Code::from(&error), format!("/evidence/records/{rid}"), error);
-        shelf.put(rid, &record.hashed().map_err(fault)?);
+        shelf.put(rid, &hashed.map_err(fault)?);
     }
     registered(wire, &shelf)?;
     for (rid, opened) in &wire.evidence.openings {

@@ -68,8 +68,11 @@ pub(crate) fn registry() -> Option<&'static Registry> {
 
 /// SHA-256 of its canonical form, as trust files name it.
 pub fn registry_digest() -> Digest {
-    canon::canonicalize(FILE).map_or(Digest::ZERO, |bytes| Digest::of(&bytes))
+    *DIGEST
 }
+
+static DIGEST: LazyLock<Digest> =
+    LazyLock::new(|| canon::canonicalize(FILE).map_or(Digest::ZERO, |bytes| Digest::of(&bytes)));
 
 impl Registry {
     pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {

@@ -1,11 +1,15 @@
 //! The envelope (spec 4.1): what a message is, closed, within its limits, and its hash. Nothing of it is believed yet.
+//!
+//! A record that is shown may leave out what follows from the rest: `v`, `alg`, its `hash`, the message's `kid`, and of its event
+//! `schema_version` and the sender's `log_id`, `tenant` and `run_id`.
 
 use super::code::Code;
 use super::terms::Term;
 use crate::opening::MAX_OPENING;
+use crate::record::ALG;
 use crate::schema::Schema;
-use crate::{event, schema};
-use canon::{Digest, Object, Value};
+use crate::{Error, Unverified, event, schema};
+use canon::{Digest, Number, Object, Value};
 use env::Timestamp;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -18,7 +22,7 @@ pub const VERSION: &str = "pcm/0.1-cs";
 /// The longest message, in bytes (spec 4.10).
 pub const MAX_MESSAGE: usize = 256 << 10;
 
-/// Deepest nesting outside records; [`canon::MAX_DEPTH`] within them.
+/// Deepest nesting outside events; [`canon::MAX_DEPTH`] within them.
 const MAX_DEPTH: usize = 32;
 const MAX_TEXT: usize = 16 << 10;
 /// Records, openings, claims, grants; terms of one grant.
@@ -53,9 +57,12 @@ impl From<Code> for Fault {
 
 /// A message of the right form.
 #[derive(Debug)]
-pub struct Message {
+pub struct Message<'m> {
     hash: Digest,
     pub(crate) wire: Wire,
+    /// By their names, each made whole.
+    pub(crate) records: BTreeMap<String, Result<Unverified<'m>, Error>>,
+    pub(crate) keys: Vec<Result<Unverified<'m>, Error>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -130,16 +137,10 @@ pub(crate) struct Link {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Evidence {
     pub(crate) checkpoint: String,
-    pub(crate) records: BTreeMap<String, Shown>,
+    /// That all the records, and all the keys, are in the tree.
+    pub(crate) proof: String,
+    pub(crate) keys_proof: String,
     pub(crate) openings: BTreeMap<String, Opened>,
-    pub(crate) keys: Vec<Shown>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Shown {
-    pub(crate) record: Value<'static>,
-    pub(crate) proof: Value<'static>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -152,28 +153,41 @@ pub(crate) struct Opened {
     pub(crate) content: Option<Value<'static>>,
 }
 
-impl Message {
+impl<'m> Message<'m> {
     /// Steps 1 to 3 of spec 4.2: size, strict JSON, version, counts, the closed schema, and what no schema can say.
-    pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
+    pub fn read(bytes: &'m [u8]) -> Result<Self, Fault> {
         if bytes.len() > MAX_MESSAGE {
             return Err(Fault::new(Code::TooLarge, "", "longer than 256 KiB"));
         }
-        let value = canon::parse(bytes).map_err(|error| {
+        let mut value = canon::parse(bytes).map_err(|error| {
             Fault::new(Code::BadJson, error.place.clone(), format!("{}: {}", error.code, error.detail))
         })?;
         if value.get("pcm").and_then(Value::as_str) != Some(VERSION) {
             return Err(Fault::at(Code::BadVersion, "/pcm"));
         }
         if depth(&value) > MAX_DEPTH {
-            return Err(Fault::new(Code::BadJson, "", "depth: nested over 32 outside records"));
+            return Err(Fault::new(Code::BadJson, "", "depth: nested over 32 outside events"));
         }
         counted(&value)?;
         let schema = SCHEMA.as_ref().ok_or(Code::BadSchema)?;
         schema.holds(&value).map_err(|misfit| Fault::new(Code::BadSchema, misfit.place, misfit.why))?;
         let hash = hash(&value).ok_or(Code::BadSchema)?;
+        let mut taken = |name| value.get_mut("evidence").and_then(|evidence| evidence.take(name));
+        let (records, keys) = (taken("records"), taken("keys"));
         let wire: Wire = canon::from_value(value)
             .map_err(|error| Fault::new(Code::BadSchema, error.place, error.detail))?;
-        let message = Self { hash, wire };
+        let whole = |record| Unverified::shown(whole(record, &wire));
+        let records = match records {
+            Some(Value::Object(records)) => {
+                records.into_members().map(|(rid, record)| (rid.into_owned(), whole(record))).collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        let keys = match keys {
+            Some(Value::Array(keys)) => keys.into_iter().map(whole).collect(),
+            _ => Vec::new(),
+        };
+        let message = Self { hash, wire, records, keys };
         message.consistent()?;
         Ok(message)
     }
@@ -203,8 +217,7 @@ impl Message {
 
     /// Names are used once and lead somewhere, terms can be read, openings are short.
     fn consistent(&self) -> Result<(), Fault> {
-        let wire = &self.wire;
-        let records = &wire.evidence.records;
+        let (wire, records) = (&self.wire, &self.records);
         let mut ids = BTreeSet::new();
         for (at, claim) in wire.claims.iter().enumerate() {
             let place = format!("/claims/{at}");
@@ -257,15 +270,31 @@ impl Serialize for Unsigned<'_> {
     }
 }
 
-fn known<'i>(
+fn known<'i, R>(
     rids: impl Iterator<Item = &'i String>,
-    records: &BTreeMap<String, Shown>,
+    records: &BTreeMap<String, R>,
     place: &str,
 ) -> Result<(), Fault> {
     match rids.into_iter().find(|rid| !records.contains_key(*rid)) {
         Some(rid) => Err(Fault::new(Code::BadSchema, place, format!("no record is named {rid:?}"))),
         None => Ok(()),
     }
+}
+
+/// The record with what it left out.
+fn whole<'m>(record: Value<'m>, wire: &Wire) -> Value<'m> {
+    let Value::Object(mut record) = record else { return record };
+    let text = |text: &str| Value::String(text.to_owned().into());
+    record.or_insert("v", || Number::try_from(2_u64).map_or(Value::Null, Value::Number));
+    record.or_insert("alg", || text(ALG));
+    record.or_insert("kid", || text(&wire.kid));
+    if let Some(Value::Object(event)) = record.get_mut("event") {
+        event.or_insert("schema_version", || text(event::VERSION));
+        event.or_insert("log_id", || text(&wire.from.log_id));
+        event.or_insert("tenant", || text(&wire.from.tenant));
+        event.or_insert("run_id", || text(&wire.from.run_id));
+    }
+    Value::Object(record)
 }
 
 /// The counts of spec 4.10, before anything else is looked at.
@@ -291,12 +320,12 @@ fn counted(message: &Value<'_>) -> Result<(), Fault> {
     }
 }
 
-/// Nesting of arrays and objects, `[[1]]` being 2; what stands under `record` in the evidence has the reader's own limit.
+/// Nesting of arrays and objects, `[[1]]` being 2; what stands under a member `event` has the reader's own limit.
 fn depth(value: &Value<'_>) -> usize {
     match value {
         Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or_default(),
         Value::Object(object) => {
-            let inside = |(name, value): (&str, &Value<'_>)| if name == "record" { 1 } else { depth(value) };
+            let inside = |(name, value): (&str, &Value<'_>)| if name == "event" { 1 } else { depth(value) };
             1 + object.iter().map(inside).max().unwrap_or_default()
         }
         _ => 0,
@@ -306,6 +335,11 @@ fn depth(value: &Value<'_>) -> usize {
 pub(crate) fn instant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
     let text = String::deserialize(deserializer)?;
     event::instant(&text).ok_or_else(|| serde::de::Error::custom("not an instant there is"))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+pub(crate) fn spell<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&event::spelled(*at))
 }
 
 /// A member that is there, `null` too.

@@ -11,5 +11,6 @@ mod bundles;
 mod message;
 mod openings;
 mod parts;
+mod signer;
 mod vectors;
 mod written;

@@ -61,8 +61,10 @@ pub struct LogHealth {
 /// Whether the store answers, takes writes, and the log's signed checkpoint is fresh.
 #[utoipa::path(get, path = "/health", tag = "server", responses((status = 200, body = Health), (status = 503, body = Health)))]
 pub(crate) async fn health(State(app): State<App>) -> Response {
-    let found =
-        async { Ok::<_, Error>((app.journal().stats().await?, app.journal().published().await?)) }.await;
+    let found = async {
+        Ok::<_, Error>((app.journal().stats().await?, app.journal().published(store::log::SERVER_LOG).await?))
+    }
+    .await;
     let health = match found {
         Err(_) => Health {
             ok: false,

@@ -2,12 +2,14 @@
 
 mod events;
 mod log;
+mod messages;
 pub(crate) mod meta;
 mod openapi;
 mod people;
 mod proofs;
 mod rooms;
 
+pub(crate) use log::file as log_file;
 pub use openapi::document;
 
 use crate::session::Session;
@@ -67,8 +69,12 @@ pub(crate) fn routes(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(writes)
         .merge(crate::mandates::routes())
+        .routes(routes!(messages::accept))
         .routes(routes!(log::checkpoint))
         .routes(routes!(log::tile))
+        .routes(routes!(crate::evidence::http::call))
+        .routes(routes!(crate::evidence::http::checkpoint))
+        .routes(routes!(crate::evidence::http::tile))
         .routes(routes!(meta::health))
         .routes(routes!(meta::metrics))
         .routes(routes!(meta::about))

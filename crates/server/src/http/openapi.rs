@@ -14,7 +14,7 @@ use utoipa::OpenApi;
 #[openapi(
     info(title = "Countersign", description = "Agents act, people countersign, anyone can check. Refusals are RFC 9457 problems with a stable code."),
     components(schemas(crate::problem::Problem)),
-    tags((name = "rooms"), (name = "people"), (name = "log"), (name = "server"))
+    tags((name = "rooms"), (name = "people"), (name = "messages"), (name = "log"), (name = "server"))
 )]
 struct Api;
 
@@ -111,6 +111,11 @@ fn describe(document: &mut Value, types: &mut Types) {
         ("me", None, Some(types.told::<people::Me>())),
         ("organization", None, Some(types.told::<people::Organization>())),
         ("act", Some(types.of::<people::ActBody>()), Some(types.told::<crate::Done>())),
+        (
+            "accept_message",
+            Some(json!({ "application/json": { "schema": { "$ref": "/schemas/pcm-message.schema.json" } } })),
+            Some(types.told::<crate::messages::Verdict>()),
+        ),
         ("recover", Some(types.of::<people::RecoverBody>()), Some(types.told::<crate::Done>())),
     ];
     for operation in operations(document) {

@@ -122,7 +122,7 @@ enum Of {
 /// How soon a transaction is looked for that was just sent.
 const LOOK: Duration = Duration::from_secs(5);
 /// How long a block may still be taken back.
-const SETTLES: Duration = Duration::from_secs(3600);
+const SETTLES: Duration = Duration::from_millis(mandate::state::SETTLES_MS);
 /// Acts of one mandate.
 const MOST: usize = 10_000;
 

@@ -426,6 +426,8 @@ impl App {
             let count = Some((witnessed.signed.len(), signers.len()));
             return Ok(BondSubmitted::of(bond, asked.tx_hash, count));
         };
+        let whole = BondTx { complete: true, tx: ::hex::encode(&merged), ..waiting.clone() };
+        self.keep_bond_tx(&known.stream, id, &whole).await?;
         let rail = &self.mandates()?.setup.rail;
         match rail.submit(&merged).await {
             Ok(_) | Err(ChainError::Unknown(_)) => {}

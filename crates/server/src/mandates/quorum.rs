@@ -198,7 +198,9 @@ impl Quorum {
                 self.keep(action.hash(), found.clone());
                 Ok(found)
             }
-            Some((Agreed::Number { on_record }, _)) => Err(Verification::NumberDiffers { on_record }),
+            Some((Agreed::Number { on_record, evidence }, _)) => {
+                Err(Verification::NumberDiffers { on_record, evidence: Some(evidence) })
+            }
             None => Err(Verification::Unavailable),
         }
     }

@@ -6,7 +6,7 @@ use crate::App;
 use env::Timestamp;
 use ledger::StreamId;
 use mandate::Command;
-use mandate::command::{Execution, Observed};
+use mandate::command::{BondSpent, Execution, Observed};
 use mandate::state::{AuthorizationStatus, GRACE_MS};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -87,6 +87,21 @@ impl App {
         failed
     }
 
+    /// A bond that was spent in a block that is gone is locked again, and asked for again.
+    async fn sweep_bonds(&self, known: &Known) -> Result<(), Refused> {
+        for approval in known.state.spent(self.millis()?) {
+            let outcome = approval.bond.as_ref().and_then(|bond| bond.outcome_tx);
+            let Some(tx) = outcome else { continue };
+            if self.mandates()?.setup.rail.confirmed(tx).await?.is_none() {
+                let id = approval.id();
+                tracing::warn!(stream = %known.stream, %id, "what spent a bond is not in the chain any more");
+                let command = Command::BondSpent { approval_id: id, how: BondSpent::Undone };
+                self.authority(&known.stream, &command).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn sweep(&self, known: &Known) -> Result<(), Refused> {
         let observed = self.fresh_reading(known).await?;
         let now = self.millis()?;
@@ -96,6 +111,7 @@ impl App {
         for digest in overdue {
             self.reconcile(&known.stream, &digest).await?;
         }
+        self.sweep_bonds(known).await?;
         self.sweep_acts(known, &observed).await
     }
 }

@@ -4,10 +4,10 @@
 use super::{Known, Refused, bug, mandate_stream};
 use crate::App;
 use canon::Digest;
-use ledger::{Aggregate, Head};
+use ledger::{Aggregate, Entry, Head};
 use mandate::authorization::{AuthorizationDigest, Record};
 use mandate::command::{Check, Checked, Verification};
-use mandate::log::{AuthorityEvaluated, Fact, Phase, RunId};
+use mandate::log::{AuthorityEvaluated, Event, Fact, Phase, RunId};
 use mandate::receipt::{Entries, Settlement, Told as Parts};
 use mandate::report::Verified;
 use mandate::text::{Id, Text};
@@ -38,6 +38,8 @@ pub(crate) struct Made {
 const KEPT: usize = 4096;
 /// Entries read at a time.
 const PAGE: usize = 512;
+/// A proposal that is no action, and what is decided of it, are at most so many entries.
+const UNREAD: u64 = 16;
 
 impl Receipts {
     fn of(&self, id: &str) -> Option<Arc<Made>> {
@@ -116,24 +118,43 @@ impl App {
         Ok(made)
     }
 
-    /// Folds the log up to an entry, and makes the receipt that ends there, if one does.
+    /// Makes the receipt that ends at an entry, if one does: from the entries about its action, and the version that was in
+    /// force.
     async fn told_again(&self, mandate: &Id, seq: u64) -> Result<Option<Made>, Refused> {
         let stream = mandate_stream(mandate)?;
+        let Some(known) = self.mandate_at(stream.clone()).await? else { return Ok(None) };
+        let entry = async |seq: u64| self.journal().read(&stream, seq.saturating_sub(1), 1).await;
+        let Some(last) = entry(seq).await?.pop() else { return Ok(None) };
+        let action = opened(&last)?.action_id;
+        let begun = match &action {
+            Some(action) => known.state.begun(action),
+            None => Some(seq.saturating_sub(UNREAD).max(1)),
+        };
+        let Some(begun) = begun.filter(|begun| *begun <= seq) else { return Ok(None) };
+        let Some(version) = known.state.version_at(begun) else { return Ok(None) };
         let mut told = Told::new();
-        while told.head.seq < seq {
-            let page = self.journal().read(&stream, told.head.seq, PAGE).await?;
-            if page.is_empty() {
-                return Ok(None);
-            }
-            for entry in page.iter().take_while(|entry| entry.seq <= seq) {
-                let event = Authority::open(entry, told.head).map_err(bug)?;
-                told.head = Head { seq: entry.seq, hash: entry.hash };
-                Authority::evolve(&mut told.state, &event, told.head);
-                told.fold(event.run_id, &event.fact);
+        for entry in entry(version).await? {
+            told.read(&entry, opened(&entry)?);
+        }
+        let mut at = begun.saturating_sub(1);
+        while at < seq {
+            let left = usize::try_from(seq.saturating_sub(at)).unwrap_or(PAGE);
+            for entry in self.journal().read(&stream, at, left.min(PAGE)).await? {
+                at = entry.seq;
+                let event = opened(&entry)?;
+                if event.action_id == action || matches!(event.fact, Fact::MandateUpdated(_)) {
+                    told.read(&entry, event);
+                }
             }
         }
         told.receipt()
     }
+}
+
+/// An entry of the store, whose place the store vouches for.
+fn opened(entry: &Entry) -> Result<Event, Refused> {
+    let prev = Head { seq: entry.seq.saturating_sub(1), hash: entry.prev };
+    Authority::open(entry, prev).map_err(bug)
 }
 
 /// `R-<number>-<mandate>`.
@@ -141,7 +162,7 @@ pub(crate) fn name(seq: u64, mandate: &Id) -> String {
     format!("R-{seq}-{mandate}")
 }
 
-/// The log, as far as receipts tell it.
+/// Entries of the log, as far as receipts tell them.
 struct Told {
     head: Head,
     state: State,
@@ -186,6 +207,13 @@ impl Told {
             issued: HashMap::new(),
             ends: None,
         }
+    }
+
+    /// The next entry.
+    fn read(&mut self, entry: &Entry, event: Event) {
+        self.head = Head { seq: entry.seq, hash: entry.hash };
+        Authority::evolve(&mut self.state, &event, self.head);
+        self.fold(event.run_id, &event.fact);
     }
 
     /// Folds an entry that the state has been folded with.

@@ -339,14 +339,6 @@ impl App {
         let Some(there) = rail.bond(locked.at).await? else {
             return self.spent_by(&known, &approval).await;
         };
-        let now = self.millis()?;
-        let over = there.datum.locked_until_ms.plus(match owed {
-            Owed::Refund(_) => SLOT_MS,
-            Owed::Capture => CAPTURE_MS,
-        });
-        if now <= over {
-            return Ok(());
-        }
         for tx in self.bond_txs(stream, id).await?.iter().rev().filter(|tx| tx.complete).take(1) {
             match rail.submit(&::hex::decode(&tx.tx).map_err(bug)?).await {
                 Ok(_) | Err(ChainError::Unknown(_)) => return self.spent_by(&known, &approval).await,
@@ -354,6 +346,13 @@ impl App {
                 Err(ChainError::Contention(_) | ChainError::Rejected { .. }) => {}
                 Err(trouble) => return Err(trouble.into()),
             }
+        }
+        let over = there.datum.locked_until_ms.plus(match owed {
+            Owed::Refund(_) => SLOT_MS,
+            Owed::Capture => CAPTURE_MS,
+        });
+        if self.millis()? <= over {
+            return Ok(());
         }
         let built = rail.refund(locked.at, None).await?;
         let tx = ::hex::encode(&built.tx);
@@ -403,7 +402,7 @@ impl App {
         tx: &BondTx,
     ) -> Result<(), Refused> {
         let known = self.bond_txs(stream, id).await?;
-        if known.iter().any(|other| other.tx_hash == tx.tx_hash) {
+        if known.iter().any(|other| (other.tx_hash, other.complete) == (tx.tx_hash, tx.complete)) {
             return Ok(());
         }
         for number in known.len()..MAX_BOND_TXS {

@@ -7,6 +7,7 @@ use super::tools;
 use crate::Error;
 use axum::response::Response;
 use http::{HeaderMap, header};
+use pcm::message::carriage::META;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -52,19 +53,13 @@ impl Call {
         if !headers.get(header::CONTENT_TYPE)?.to_str().is_ok_and(is_json) {
             return None;
         }
-        let mut revisions = headers.get_all("mcp-protocol-version").iter();
-        let is_older = match (revisions.next(), revisions.next()) {
-            (None, _) => true,
-            (Some(only), None) => only.to_str().is_ok_and(|revision| REVISIONS.contains(&revision)),
-            (Some(_), Some(_)) => false,
-        };
-        if !is_older {
+        if !is_older(headers) {
             return None;
         }
         let Message { id, method, params, .. } = serde_json::from_slice(body).ok()?;
         let is_plain = method == "tools/call"
             && (id.is_string() || id.as_u64().is_some_and(|id| u32::try_from(id).is_ok()))
-            && params.meta.keys().all(|key| key == "progressToken")
+            && params.meta.keys().all(|key| matches!(key.as_str(), "progressToken" | META))
             && tools::all().iter().any(|tool| tool.name == params.name);
         is_plain.then(|| Self { id, name: params.name, arguments: params.arguments.unwrap_or_default() })
     }
@@ -72,6 +67,16 @@ impl Call {
     pub(crate) async fn answer(self, handler: &Handler, request: &Request) -> Response {
         let Self { id, name, arguments } = self;
         json_response(spelled(&id, &handler.call(&name, arguments, request).await))
+    }
+}
+
+/// Whether a request is of one of these revisions.
+pub(crate) fn is_older(headers: &HeaderMap) -> bool {
+    let mut revisions = headers.get_all("mcp-protocol-version").iter();
+    match (revisions.next(), revisions.next()) {
+        (None, _) => true,
+        (Some(only), None) => only.to_str().is_ok_and(|revision| REVISIONS.contains(&revision)),
+        (Some(_), Some(_)) => false,
     }
 }
 

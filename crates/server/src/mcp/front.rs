@@ -4,7 +4,7 @@
 
 use super::direct::Call;
 use super::handler::{self, Handler, Waited};
-use super::label;
+use super::{carried, label};
 use crate::guard::ClientAddress;
 use crate::once::read;
 use crate::parking::{Exit, Wait, kept};
@@ -166,6 +166,9 @@ async fn later(
 
 /// Answers one message at once: a plain call itself, anything else through the SDK.
 async fn now(app: &App, sdk: Sdk, parts: Parts, body: Bytes) -> Response {
+    if let Some(refusal) = carried::refusal(app, &parts.headers, &body).await {
+        return refusal;
+    }
     if let Some(call) = Call::read(&parts.headers, &body) {
         return call.answer(&Handler::new(app.clone()), &handler::Request::of(Some(&parts))).await;
     }

@@ -1,6 +1,7 @@
 //! MCP over Streamable HTTP, both generations: 2026-07-28 with its metadata in each request, 2025-11-25 and older with a
 //! handshake. Nothing is kept between requests; what looks like a session carries only the client's name.
 
+mod carried;
 mod direct;
 mod elicit;
 mod front;

@@ -309,6 +309,25 @@ async fn a_plain_call_is_answered_as_the_sdk_answers_it() {
 }
 
 #[tokio::test]
+async fn a_call_that_carries_a_message_never_runs_unjudged() {
+    let server = Server::start().await;
+    let both = server.negotiating().await;
+    let link = format!("/room/{}#t={}", both.room, both.b);
+    let call = async |key: &str| {
+        let params = format!(r#"{{"name":"get_room","arguments":{{"link":"{link}"}},"_meta":{{"{key}":{{}}}}}}"#);
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        let request = server.http.post(server.url("/mcp")).header("content-type", "application/json");
+        let request = request.header("accept", "application/json, text/event-stream");
+        let answer = request.header("mcp-protocol-version", "2025-11-25").body(body).send().await;
+        answer.unwrap().json::<Value>().await.unwrap()["result"]["structuredContent"].clone()
+    };
+    let refused = call("countersign.pcm/message").await;
+    assert!(refused["error"]["code"].is_string(), "{refused}");
+    assert_eq!(call(r"countersign\u002epcm/message").await, refused);
+    assert_eq!(call("example.com/trace").await["room_id"], json!(both.room));
+}
+
+#[tokio::test]
 async fn a_relayed_answer_and_a_withdrawal() {
     let server = Server::start().await;
     let agent = Modern::connect(&server).await;

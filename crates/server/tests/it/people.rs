@@ -10,8 +10,8 @@ use store::{Claimed, Handler, Outbox};
 
 /// A browser with a session cookie and a passkey.
 pub struct Person {
-    cookie: String,
-    passkey: Authenticator,
+    pub cookie: String,
+    pub passkey: Authenticator,
 }
 
 impl Person {

@@ -24,7 +24,7 @@ pub struct Server {
     pub http: reqwest::Client,
     /// Everything people were told.
     pub told: Arc<Told>,
-    clock: Arc<Ahead>,
+    pub clock: Arc<Ahead>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
     _folder: Option<tempfile::TempDir>,
@@ -52,7 +52,13 @@ impl Tell for Told {
 
 /// The machine's clock, some seconds ahead.
 #[derive(Default)]
-struct Ahead(AtomicU64);
+pub struct Ahead(AtomicU64);
+
+impl Ahead {
+    pub fn later(&self, seconds: u64) {
+        self.0.fetch_add(seconds, Ordering::Relaxed);
+    }
+}
 
 impl Source for Ahead {
     fn now(&self) -> Timestamp {
@@ -106,6 +112,18 @@ impl Server {
         notifier: impl FnOnce(&fetch::Client) -> Arc<dyn Tell>,
         mandates: impl FnOnce(&Arc<dyn Source>) -> Option<server::mandates::Setup>,
     ) -> Self {
+        Self::standing(folder, change, notifier, mandates, Arc::default(), |store| store).await
+    }
+
+    /// The same, on this clock, and on what `behind` puts before the store.
+    pub async fn standing(
+        folder: &Path,
+        change: impl FnOnce(&mut Config),
+        notifier: impl FnOnce(&fetch::Client) -> Arc<dyn Tell>,
+        mandates: impl FnOnce(&Arc<dyn Source>) -> Option<server::mandates::Setup>,
+        clock: Arc<Ahead>,
+        behind: impl FnOnce(Arc<dyn Journal>) -> Arc<dyn Journal>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
         let mut config = Config {
@@ -119,8 +137,7 @@ impl Server {
         let key = ServerKey::read(&folder.join("server.key"))
             .or_else(|_| ServerKey::open(&folder.join("server.key")))
             .unwrap();
-        let journal: Arc<dyn Journal> = Arc::new(Sqlite::open(&folder.join("store.sqlite"), key).unwrap());
-        let clock = Arc::new(Ahead::default());
+        let journal = behind(Arc::new(Sqlite::open(&folder.join("store.sqlite"), key).unwrap()));
         let source: Arc<dyn Source> = clock.clone();
         let signer: Arc<dyn Signer> =
             Arc::new(SoftwareSigner::from_seed(Algorithm::Ed25519, &[7; 32]).unwrap());
@@ -156,7 +173,7 @@ impl Server {
 
     /// Moves the server's clock on.
     pub fn later(&self, seconds: u64) {
-        self.clock.0.fetch_add(seconds, Ordering::Relaxed);
+        self.clock.later(seconds);
     }
 
     /// How far its clock is ahead, in seconds.
@@ -167,6 +184,13 @@ impl Server {
     /// Tells it to stop. It lets open requests finish.
     pub fn stop(&mut self) {
         let _ = self.stop.take().map(|stop| stop.send(()));
+    }
+
+    /// Stops it, and waits until nothing of it runs.
+    pub async fn end(mut self) {
+        self.stop();
+        let ended = tokio::time::timeout(std::time::Duration::from_secs(20), &mut self.task).await;
+        assert!(ended.is_ok(), "the server does not end");
     }
 
     pub fn url(&self, path: &str) -> String {

@@ -81,8 +81,14 @@ pub(super) async fn has_grown(pool: &PgPool, after: u64) -> Result<bool, StoreEr
     .map_err(unread)
 }
 
-pub(super) async fn tile(pool: &PgPool, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
-    sqlx::query_scalar("SELECT hashes FROM tile WHERE level = $1 AND index = $2")
+pub(super) async fn tile(
+    pool: &PgPool,
+    log: &str,
+    level: u8,
+    index: u64,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    sqlx::query_scalar("SELECT hashes FROM tile WHERE log = $1 AND level = $2 AND index = $3")
+        .bind(log)
         .bind(i16::from(level))
         .bind(int(index))
         .fetch_optional(pool)
@@ -90,8 +96,9 @@ pub(super) async fn tile(pool: &PgPool, level: u8, index: u64) -> Result<Option<
         .map_err(unread)
 }
 
-pub(super) async fn published(pool: &PgPool) -> Result<Option<Published>, StoreError> {
-    let row = sqlx::query("SELECT size, root, note, at FROM published")
+pub(super) async fn published(pool: &PgPool, log: &str) -> Result<Option<Published>, StoreError> {
+    let row = sqlx::query("SELECT size, root, note, at FROM published WHERE log = $1")
+        .bind(log)
         .fetch_optional(pool)
         .await
         .map_err(unread)?;

@@ -479,12 +479,12 @@ impl Journal for Postgres {
         }
     }
 
-    async fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        log::tile(&self.0.pool, level, index).await
+    async fn tile(&self, log: &str, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        log::tile(&self.0.pool, log, level, index).await
     }
 
-    async fn published(&self) -> Result<Option<Published>, StoreError> {
-        log::published(&self.0.pool).await
+    async fn published(&self, log: &str) -> Result<Option<Published>, StoreError> {
+        log::published(&self.0.pool, log).await
     }
 
     async fn publish(

@@ -101,7 +101,7 @@ pub(super) fn backup(connection: &Connection, folder: &Path, now: Timestamp) -> 
     copy_all(connection, &mut copy)?;
     leave_wal(&copy)?;
     let entries = poll::last_id(&copy)?;
-    let checkpoint = read::published(&copy)?.map(|published| published.note);
+    let checkpoint = read::published_ever(&copy)?.map(|published| published.note);
     let server_key: [u8; 32] = copy
         .query_row("SELECT value FROM meta WHERE name = 'server_key'", [], |row| row.get(0))
         .map_err(failed)?;
@@ -147,7 +147,7 @@ pub(super) fn cut_log(connection: &Connection) -> Result<(), StoreError> {
 /// Refused unless the backup's log goes on from the published one.
 fn check_extends(backup: &Connection, published: Option<(u64, Digest)>) -> Result<(), StoreError> {
     let Some((size, root)) = published else { return Ok(()) };
-    let held = read::published(backup)?.map_or(0, |published| published.size);
+    let held = read::published_ever(backup)?.map_or(0, |published| published.size);
     if held < size {
         return Err(StoreError::RollBack { published: size, backup: held });
     }
@@ -181,7 +181,7 @@ fn close(target: &Path) -> Result<Option<Published>, StoreError> {
     let connection = Connection::open(target).map_err(failed)?;
     leave_wal(&connection)
         .map_err(|error| StoreError::Unavailable(format!("'{}' is in use: {error}", target.display())))?;
-    read::published(&connection)
+    read::published_ever(&connection)
 }
 
 fn leave_wal(connection: &Connection) -> Result<(), StoreError> {

@@ -255,12 +255,14 @@ impl Journal for Sqlite {
         heard.map_err(|_| StoreError::Unavailable("the journal was closed".into()))
     }
 
-    async fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        self.readers.run(move |connection| read::tile(connection, level, index)).await
+    async fn tile(&self, log: &str, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
+        let log = log.to_owned();
+        self.readers.run(move |connection| read::tile(connection, &log, level, index)).await
     }
 
-    async fn published(&self) -> Result<Option<Published>, StoreError> {
-        self.readers.run(read::published).await
+    async fn published(&self, log: &str) -> Result<Option<Published>, StoreError> {
+        let log = log.to_owned();
+        self.readers.run(move |connection| read::published(connection, &log)).await
     }
 
     async fn publish(
@@ -273,10 +275,10 @@ impl Journal for Sqlite {
         let lease = lease.clone();
         self.write(move |connection| {
             read::fence(connection, &lease)?;
-            if read::published(connection)?.map_or(0, |before| before.size) != expected {
+            if read::published(connection, &lease.name)?.map_or(0, |before| before.size) != expected {
                 return Ok(false);
             }
-            publish(connection, &tiles, &published)?;
+            publish(connection, &lease.name, &tiles, &published)?;
             Ok(true)
         })
         .await
@@ -353,23 +355,29 @@ fn claim(
     Ok(claimed)
 }
 
-fn publish(connection: &Connection, tiles: &[Tile], published: &Published) -> Result<(), StoreError> {
+fn publish(
+    connection: &Connection,
+    log: &str,
+    tiles: &[Tile],
+    published: &Published,
+) -> Result<(), StoreError> {
     let mut insert = connection
         .prepare_cached(
-            "INSERT INTO tile (level, place, hashes) VALUES (?1, ?2, ?3)
-             ON CONFLICT (level, place) DO UPDATE SET hashes = excluded.hashes
+            "INSERT INTO tile (log, level, place, hashes) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (log, level, place) DO UPDATE SET hashes = excluded.hashes
              WHERE length(excluded.hashes) > length(hashes)",
         )
         .map_err(failed)?;
     for tile in tiles {
-        insert.execute(params![tile.level, signed(tile.index)?, tile.hashes]).map_err(failed)?;
+        insert.execute(params![log, tile.level, signed(tile.index)?, tile.hashes]).map_err(failed)?;
     }
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO published (one, size, root, note, at) VALUES (1, ?1, ?2, ?3, ?4)",
+            "INSERT OR REPLACE INTO published (log, size, root, note, at) VALUES (?1, ?2, ?3, ?4, ?5)",
         )
         .and_then(|mut insert| {
             insert.execute(params![
+                log,
                 signed(published.size).map_err(|_| rusqlite::Error::InvalidQuery)?,
                 published.root.as_bytes(),
                 published.note,

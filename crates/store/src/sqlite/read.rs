@@ -5,11 +5,12 @@ use super::poll;
 use super::schema::{self, failed, signed, unsigned};
 use super::writer::{find_stream, read_head};
 use crate::journal::{Claimed, Leaf, Lease, Published, Stats};
+use crate::log::SERVER_LOG;
 use crate::{ServerKey, StoreError};
 use canon::Digest;
 use env::Timestamp;
 use ledger::{Entry, Head, StreamId};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
@@ -254,21 +255,46 @@ pub(super) fn leaf(connection: &Connection, stream: &StreamId, seq: u64) -> Resu
     id.map(|id| Ok(unsigned(id)?.saturating_sub(1))).transpose()
 }
 
-pub(super) fn tile(connection: &Connection, level: u8, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
+pub(super) fn tile(
+    connection: &Connection,
+    log: &str,
+    level: u8,
+    index: u64,
+) -> Result<Option<Vec<u8>>, StoreError> {
     connection
-        .prepare_cached("SELECT hashes FROM tile WHERE level = ?1 AND place = ?2")
+        .prepare_cached("SELECT hashes FROM tile WHERE log = ?1 AND level = ?2 AND place = ?3")
         .and_then(|mut select| {
-            select.query_row(params![level, i64::try_from(index).unwrap_or(-1)], |row| row.get(0)).optional()
+            select
+                .query_row(params![log, level, i64::try_from(index).unwrap_or(-1)], |row| row.get(0))
+                .optional()
         })
         .map_err(failed)
 }
 
-pub(super) fn published(connection: &Connection) -> Result<Option<Published>, StoreError> {
+pub(super) fn published(connection: &Connection, log: &str) -> Result<Option<Published>, StoreError> {
+    latest(connection, "SELECT size, root, note, at FROM published WHERE log = ?1", params![log])
+}
+
+/// What the server's log has published, in a file of any version.
+pub(super) fn published_ever(connection: &Connection) -> Result<Option<Published>, StoreError> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+    // Before version 3 a store had one log.
+    if version < 3 {
+        return latest(connection, "SELECT size, root, note, at FROM published", params![]);
+    }
+    published(connection, SERVER_LOG)
+}
+
+fn latest(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> Result<Option<Published>, StoreError> {
     let row = connection
-        .prepare_cached("SELECT size, root, note, at FROM published")
+        .prepare_cached(sql)
         .and_then(|mut select| {
             select
-                .query_row([], |row| {
+                .query_row(values, |row| {
                     Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?, row.get(2)?, row.get(3)?))
                 })
                 .optional()

@@ -9,6 +9,7 @@ use std::time::Duration;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_journal.sql"),
     include_str!("../../migrations/sqlite/0002_places.sql"),
+    include_str!("../../migrations/sqlite/0003_logs.sql"),
 ];
 
 /// How long a writer of another process may hold the file before a call is refused.

@@ -139,11 +139,11 @@ async fn who_stops_leaves_nothing_unpublished_and_no_lease() {
     one.run(std::future::ready(())).await;
     grow(&*journal, "a", 300).await;
     one.finish().await.unwrap();
-    assert_eq!(journal.published().await.unwrap().unwrap().size, 300);
+    assert_eq!(journal.published("log").await.unwrap().unwrap().size, 300);
     grow(&*journal, "a", 3).await;
     assert_eq!(two.integrate().await.unwrap().unwrap().size, 303);
     one.finish().await.unwrap();
-    assert_eq!(journal.published().await.unwrap().unwrap().size, 303);
+    assert_eq!(journal.published("log").await.unwrap().unwrap().size, 303);
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn a_holder_that_slept_through_its_lease_is_fenced() {
     grow(&*journal, "a", 5).await;
     let error = log.integrate().await.unwrap_err();
     assert!(matches!(error, StoreError::Fenced(_)), "{error}");
-    assert_eq!(journal.published().await.unwrap().unwrap().size, 5);
+    assert_eq!(journal.published("log").await.unwrap().unwrap().size, 5);
     assert_eq!(log.integrate().await.unwrap(), None);
 }
 
@@ -176,7 +176,7 @@ async fn every_fault_leaves_one_log() {
         for _ in 0..20 {
             grow(&world.memory, "a", 40).await;
             let _ = log.integrate().await;
-            let Some(now) = world.memory.published().await.unwrap() else { continue };
+            let Some(now) = world.memory.published("log").await.unwrap() else { continue };
             verified(&now);
             if let Some(before) = before {
                 let path = clean.consistency(before.size, now.size).await.unwrap().unwrap();
@@ -199,7 +199,7 @@ async fn a_log_whose_tiles_were_changed_is_never_signed_again() {
     world.clock.advance(Duration::from_secs(10));
     let lease = journal.lease("log", "forger", world.now(), Duration::from_secs(1)).await.unwrap().unwrap();
     let forged = store::Tile { level: 0, index: 0, hashes: vec![0; 6 * 32] };
-    let kept = journal.published().await.unwrap().unwrap();
+    let kept = journal.published("log").await.unwrap().unwrap();
     assert!(journal.publish(&lease, 5, vec![forged], kept).await.unwrap());
     journal.release(&lease).await.unwrap();
     grow(&*journal, "a", 1).await;
@@ -251,4 +251,28 @@ async fn a_lost_answer_to_publish_is_looked_up() {
     faulty.rates(Rates::default());
     faulty.script([Fate::Works]);
     assert_eq!(log.integrate().await.unwrap().unwrap().size, 5);
+}
+
+/// The log over one stream: its leaves are the hashes of the stream's entries, whatever else the store holds.
+#[tokio::test]
+async fn a_stream_has_a_log_of_its_own() {
+    let world = World::new(5);
+    let log = log_on(Arc::new(world.memory.clone()), &world).of_stream(stream("apart"));
+    for name in ["other", "apart", "other", "apart", "apart"] {
+        grow(&world.memory, name, 1).await;
+    }
+    let published = log.covering(3).await.unwrap();
+    let entries = world.memory.read(&stream("apart"), 0, 9).await.unwrap();
+    let mut tree = ledger::merkle::MemoryTree::new();
+    for entry in &entries {
+        tree.push(ledger::merkle::leaf_hash(entry.hash.as_bytes()));
+    }
+    assert_eq!((published.size, published.root), (3, tree.root()));
+    let path = ledger::merkle::inclusion_nodes(1, 3).unwrap();
+    let nodes = log.nodes(3, &path).await.unwrap();
+    assert_eq!(
+        ledger::merkle::prove_inclusion(&nodes, 1, 3).unwrap(),
+        ledger::merkle::prove_inclusion(&tree, 1, 3).unwrap()
+    );
+    assert_eq!(world.memory.published("log").await.unwrap(), None, "the server's log is another");
 }

@@ -424,7 +424,7 @@ async fn released_schemas_open() {
         assert_eq!(journal.find("released", "", 9).await.unwrap().len(), 1);
         assert_eq!(journal.claim(NOW, env::Duration::from_secs(1), 9).await.unwrap().len(), 1);
         assert_eq!(journal.recall("scope", "key", NOW).await.unwrap().unwrap().response, b"answer");
-        assert_eq!(journal.published().await.unwrap().unwrap().size, 3);
+        assert_eq!(journal.published("log").await.unwrap().unwrap().size, 3);
         append_all(&journal, "released", &["more"]).await;
         assert_eq!(testkit_log(&journal).integrate().await.unwrap().unwrap().size, 4);
         assert!(problems(&journal).await.is_empty());

@@ -123,7 +123,9 @@ impl Running {
     async fn published(&self, good: impl Fn(&Published) -> bool) -> Published {
         let found = async {
             loop {
-                if let Some(published) = self.journal.published().await.unwrap().filter(|found| good(found)) {
+                if let Some(published) =
+                    self.journal.published("log").await.unwrap().filter(|found| good(found))
+                {
                     return published;
                 }
                 tokio::time::sleep(Duration::from_millis(2)).await;

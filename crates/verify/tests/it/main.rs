@@ -30,6 +30,7 @@ mod mandates;
 mod messages;
 mod mutate;
 mod play;
+mod quotes;
 mod room;
 mod stories;
 mod support;

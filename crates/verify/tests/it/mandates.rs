@@ -185,6 +185,40 @@ pub fn forgeries() -> Vec<Forgery> {
     ]
 }
 
+/// A number that differs is denied by what enough verifiers signed: about this invoice, and under the number that is on record.
+#[test]
+fn another_number_is_signed_for() {
+    let log = first().proofs().remove(0).1;
+    let entries = log["entries"].as_array().unwrap();
+    let signed = |entry: &Value| entry["type"] == "ActionDenied" && entry["payload"]["evidence"].is_object();
+    let at = entries.iter().position(signed).unwrap();
+    let edits: [Forgery; 5] = [
+        // Older logs have none: it is the next release that commits to another log.
+        ("left out", |p| drop(p.as_object_mut().unwrap().remove("evidence")), "bad_log_head"),
+        ("unsigned", |p| drop(p["evidence"].as_object_mut().unwrap().remove("statements")), "bad_statement"),
+        ("forged", |p| p["evidence"]["statements"][0]["signature"] = json!("11".repeat(64)), "bad_statement"),
+        (
+            "of another number",
+            |p| {
+                p["evidence"]["statements"][0]["statement"]["invoice_number"] = json!("INV-2");
+            },
+            "bad_statement",
+        ),
+        ("null", |p| p["evidence"] = json!(null), "bad_event"),
+    ];
+    let mut cases = Vec::new();
+    for (name, edit, expected) in edits {
+        let mut file = log.clone();
+        edit(&mut file["entries"][at]["payload"]);
+        reseal(&mut file);
+        let file = file.to_string().into_bytes();
+        let found = verdict(&file, None);
+        assert_eq!(found.split(" at ").next(), Some(expected), "{name}");
+        cases.push(Case { name: name.to_owned(), file, trust: None });
+    }
+    agree(&cases);
+}
+
 /// Whoever knows the verifiers demands as many of them as they please.
 #[test]
 fn reports_are_of_verifiers_in_the_trust_file() {

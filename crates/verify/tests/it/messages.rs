@@ -1,9 +1,14 @@
 //! Messages through the one entry: verdict, code and report, for every numbered case that asks for no replay state.
 
-use serde_json::Value;
+use crate::mutate::change;
+use crate::support::signer;
+use crate::twins::{Case, Dice, agree_at, count};
+use canon::Digest;
+use keys::Signer;
+use serde_json::{Value, json};
 use verify::{Kind, Trust, Verdict, verify};
 
-const GROUPS: [&str; 6] = ["envelope", "evidence", "claims", "approvals", "grants", "still"];
+const GROUPS: [&str; 7] = ["envelope", "evidence", "claims", "approvals", "grants", "still", "attacks"];
 
 fn cases() -> Vec<Value> {
     let read = |group: &str| {
@@ -55,4 +60,67 @@ fn a_message_needs_a_receivers_trust_and_a_clock() {
     check(None, "trust_missing");
     check(Some(Trust::parse(b"{}").unwrap()), "trust_missing");
     check(Some(Trust::parse(case["trust"].to_string().as_bytes()).unwrap()), "now_missing");
+}
+
+const SEED: u64 = 20_261_130;
+const MUTATIONS: usize = 2_000;
+
+/// 2,000 changed messages, as they are or signed anew by their sender: both verifiers give one verdict, one code and one place.
+#[test]
+fn two_verifiers_agree_on_mutated_messages() {
+    let all = cases();
+    let sound: Vec<&Value> = all
+        .iter()
+        .filter(|case| case["expected"].as_str().unwrap().starts_with("accept") && case["state"].is_null())
+        .filter(|case| case["message"].is_string() && case["receiver"].is_null())
+        .collect();
+    let mut dice = Dice::new(SEED);
+    let (mut asked, mut moments) = (Vec::new(), Vec::new());
+    for round in 0..MUTATIONS {
+        let case = sound[dice.below(sound.len())];
+        let mut message: Value = serde_json::from_str(case["message"].as_str().unwrap()).unwrap();
+        let before = message.clone();
+        let mut what = String::new();
+        while message == before {
+            // Openings, claims and grants are what most rules are about.
+            let parts = ["/evidence", "/claims", "/grants", "/evidence/openings", "/from", ""];
+            let part = parts[dice.below(parts.len())];
+            let empty = |part: &Value| part == &json!([]) || part == &json!({});
+            let empty = message.pointer(part).is_none_or(empty);
+            what = change(if empty { &mut message } else { message.pointer_mut(part).unwrap() }, &mut dice);
+        }
+        if round % 3 > 0 {
+            resign(&mut message);
+        }
+        let name = format!("seed {SEED}, round {round}, {}: {what}", case["name"]);
+        asked.push(Case {
+            name,
+            file: message.to_string().into_bytes(),
+            trust: Some(case["trust"].to_string()),
+        });
+        moments.push(pcm::instant(case["now"].as_str().unwrap()));
+    }
+    let verdicts = agree_at(&["verdict", "code", "place"], &asked, |id| moments[id]);
+    let told = [Verdict::Valid, Verdict::Unproven, Verdict::Refused].map(|verdict| count(&verdicts, verdict));
+    assert!(told.iter().all(|count| *count > 10), "{told:?}");
+    for (case, verdict) in asked.iter().zip(&verdicts).step_by(3) {
+        assert_eq!(*verdict, Verdict::Refused, "{}", case.name);
+    }
+}
+
+/// Under the record key of the numbered messages.
+fn resign(message: &mut Value) {
+    let canonical = |value: &Value| canon::canonicalize(value.to_string().as_bytes()).ok();
+    let Some(members) = message.as_object_mut() else { return };
+    for name in ["alg", "kid", "sig"] {
+        members.remove(name);
+    }
+    let signer = signer(2);
+    let kid = signer.public().spki_kid().to_string();
+    let hash = canonical(message).map_or(Digest::ZERO, |bytes| Digest::of(&bytes)).prefixed();
+    let signed = json!({"alg": "ed25519", "hash": hash, "kid": kid, "t": pcm::message::TAG});
+    let signature = signer.sign(&canonical(&signed).unwrap()).unwrap().base64();
+    message["alg"] = json!("ed25519");
+    message["kid"] = json!(kid);
+    message["sig"] = json!(signature);
 }

@@ -1,7 +1,7 @@
 //! Logs of mandates, played by a desk under a virtual clock: everything that can be in one.
 
 use crate::desk::{Desk, action, key_hash, sign};
-use crate::fixture::{approver, engine_key, mandate_json};
+use crate::fixture::{approver, attested, engine_key, evidence, mandate_json};
 use crate::support::{signed, signer};
 use approvals::{Decided, Evidence};
 use blake2::Digest as _;
@@ -45,10 +45,14 @@ pub fn first() -> Story {
     let mut same = action("three", 842);
     same["reference"]["invoice_id"] = json!("in_one");
     desk.check(&same);
-    for (name, verification) in [
-        ("four", Verification::NumberDiffers { on_record: "INV-1".parse().ok() }),
-        ("five", Verification::Unavailable),
-    ] {
+    let mut renumbered = action("four", 100);
+    renumbered["reference"]["invoice_number"] = json!("INV-1");
+    let found = |r: &mut Value| r["invoice_id"] = renumbered["reference"]["invoice_id"].clone();
+    // The verifiers read it for the action as it is, and say under which number it is on record.
+    let evidence = attested(evidence(&action("four", 100), desk.now(), found), &renumbered);
+    let differs =
+        Verification::NumberDiffers { on_record: "INV-1".parse().ok(), evidence: Some(Box::new(evidence)) };
+    for (name, verification) in [("four", differs), ("five", Verification::Unavailable)] {
         let mut check = desk.command(&action(name, 100));
         check.verification = verification;
         desk.send(check).unwrap();

@@ -1,6 +1,7 @@
 //! The two verifiers answer alike: verdict, code and place, for every file here and for seeded mutations of each.
 
 use crate::support::{ORIGIN, export, file, signer, vkey};
+use env::Timestamp;
 use keys::Signer;
 use ledger::export::Rule;
 use ledger::note::KeyType;
@@ -22,13 +23,25 @@ pub fn agree(cases: &[Case]) -> Vec<Verdict> {
 
 /// The same, where only these members need to agree.
 pub fn agree_on(members: &[&str], cases: &[Case]) -> Vec<Verdict> {
+    agree_at(members, cases, |_| None)
+}
+
+/// The same, where some cases are judged at an instant.
+pub fn agree_at(
+    members: &[&str],
+    cases: &[Case],
+    now: impl Fn(usize) -> Option<Timestamp> + Sync,
+) -> Vec<Verdict> {
     let (theirs, ours) = std::thread::scope(|scope| {
-        let asked = scope.spawn(|| ask_node(cases));
-        let check = |case: &Case| {
-            let trust = case.trust.as_ref().map(|trust| Trust::parse(trust.as_bytes()).unwrap());
+        let asked = scope.spawn(|| ask_node(cases, &now));
+        let check = |(id, case): (usize, &Case)| {
+            let mut trust = case.trust.as_ref().map(|trust| Trust::parse(trust.as_bytes()).unwrap());
+            if let Some(now) = now(id) {
+                trust = trust.map(|trust| trust.standing(now, None));
+            }
             verify(&case.file, trust.as_ref())
         };
-        let ours: Vec<_> = cases.iter().map(check).collect();
+        let ours: Vec<_> = cases.iter().enumerate().map(check).collect();
         (asked.join().unwrap(), ours)
     });
     assert_eq!(theirs.len(), cases.len());
@@ -217,7 +230,7 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut Dice) -> String {
     }
 }
 
-fn ask_node(cases: &[Case]) -> Vec<serde_json::Value> {
+fn ask_node(cases: &[Case], now: &(impl Fn(usize) -> Option<Timestamp> + Sync)) -> Vec<serde_json::Value> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../verifier-js/cli.mjs");
     let mut node = Command::new("node")
         .args([script, "--batch"])
@@ -231,7 +244,8 @@ fn ask_node(cases: &[Case]) -> Vec<serde_json::Value> {
         .enumerate()
         .map(|(id, case)| {
             let file = base64(&case.file);
-            serde_json::json!({ "id": id, "file": file, "trust": case.trust }).to_string() + "\n"
+            let now = now(id).map(Timestamp::as_micros);
+            serde_json::json!({ "id": id, "file": file, "trust": case.trust, "now": now }).to_string() + "\n"
         })
         .collect();
     let writer =

@@ -368,14 +368,14 @@ fn linkage(book: &mut Book) {
     let answer = stage.answer(&held.asked, "approve", "ana", "").unwrap();
     let records = [held.decided.seq, held.asked.seq, answer];
     let forged = edited(&mut stage, &claim("approved_by", said(json!([])), &records), |m| {
-        m["evidence"]["records"][rid(answer)]["record"]["event"]["data"]["person"] = json!("ben");
+        m["evidence"]["records"][rid(answer)]["event"]["data"]["person"] = json!("ben");
     });
     book.add(
         "answer-edited",
         "the person's name is changed in the record",
         forged,
         &stage,
-        "reject record_hash",
+        "reject record_signature",
     );
     stage.register("agent", true).unwrap();
     let message = sealed(&mut stage, &claim("approved_by", said(json!([])), &records));

@@ -70,7 +70,7 @@ fn texts(book: &mut Book, stage: &Stage<'_>, message: &[u8]) {
     bad("trailing-comma", "a comma before a brace", with(r#","to":"#, r#",,"to":"#));
     let deep = |levels: usize| format!(r#""args":{{"n":{}1{},"#, "[".repeat(levels), "]".repeat(levels));
     bad("too-deep", "nested over 128", with(r#""args":{"#, &deep(130)));
-    bad("nested-over-32", "nested over 32 outside a record", with(r#""args":{"#, &deep(30)));
+    bad("nested-over-32", "nested over 32 outside an event", with(r#""args":{"#, &deep(30)));
 }
 
 fn shapes(book: &mut Book, stage: &mut Stage<'_>, order: &Order<'_>, message: &[u8]) {
@@ -286,7 +286,12 @@ fn origins(book: &mut Book, stage: &mut Stage<'_>, order: &Order<'_>) {
     let posing = edited(stage, order, |m| m["from"]["agent"] = json!("token:boss"));
     book.add("posing", "the run was registered by another agent", posing, stage, "reject wrong_sender")
         .trusting(|t| t["speakers"][0]["agents"] = json!(["token:boss"]));
-    let elsewhere = edited(stage, order, |m| m["from"]["run_id"] = json!("another"));
+    let elsewhere = edited(stage, order, |m| {
+        let run = std::mem::replace(&mut m["from"]["run_id"], json!("another"));
+        for record in m["evidence"]["records"].as_object_mut().unwrap().values_mut() {
+            record["event"]["run_id"] = run.clone();
+        }
+    });
     book.add("no-such-run", "a run nobody registered", elsewhere, stage, "reject wrong_sender");
     let mut anonymous = super::stage(11);
     anonymous.register("agent", false).unwrap();

@@ -4,6 +4,7 @@ use super::envelope::fetched;
 use super::{Book, bent, claim, edited, respelled, sealed, signer};
 use env::Duration;
 use keys::Signer;
+use pcm::message::Sender;
 use pcm::message::sample::{Custody, Order, rid};
 use serde_json::{Value, json};
 
@@ -162,7 +163,7 @@ fn keys(book: &mut Book) {
     book.add("algorithms", "a receiver that takes no Ed25519", message, &stage, "reject alg_not_allowed")
         .trusting(|t| t["evidence"]["algs"] = json!(["ml-dsa-65"]));
     let proofless =
-        edited(&mut stage, &order, |m| m["evidence"]["keys"][0]["proof"][0] = json!("A".repeat(43) + "="));
+        edited(&mut stage, &order, |m| m["evidence"]["keys_proof"] = m["evidence"]["proof"].clone());
     book.add(
         "key-not-included",
         "a key record that is not in the tree",
@@ -170,10 +171,13 @@ fn keys(book: &mut Book) {
         &stage,
         "reject not_included",
     );
-    let short = edited(&mut stage, &order, |m| m["evidence"]["keys"][0]["proof"] = json!([]));
+    let short = edited(&mut stage, &order, |m| m["evidence"]["keys_proof"] = json!(""));
     book.add("key-proof-short", "a proof of another length", short, &stage, "reject not_included");
-    let not_a_key =
-        edited(&mut stage, &order, |m| m["evidence"]["keys"][0] = m["evidence"]["records"]["r1"].clone());
+    let beside = stage.beside(&[1]).unwrap();
+    let not_a_key = edited(&mut stage, &order, |m| {
+        m["evidence"]["keys"][0] = m["evidence"]["records"]["r1"].clone();
+        m["evidence"]["keys_proof"] = json!(beside);
+    });
     book.add(
         "no-key-record",
         "another record in the place of the first key's",
@@ -182,17 +186,17 @@ fn keys(book: &mut Book) {
         "reject unknown_key",
     );
     let edited_key = edited(&mut stage, &order, |m| {
-        m["evidence"]["keys"][0]["record"]["event"]["ts"] = json!("2026-11-30T00:00:00.000000Z")
+        m["evidence"]["keys"][0]["hash"] = json!(canon::Digest::ZERO.prefixed());
     });
     book.add(
         "key-record-edited",
-        "the first key record with another time",
+        "the first key record under another hash",
         edited_key,
         &stage,
         "reject record_hash",
     );
     let draft = stage.draft(&order, &stage.note().unwrap()).unwrap();
-    let bytes = canon::to_vec(&draft).unwrap();
+    let bytes = spelled_out(&draft, &stage.sender(), 2);
     let by_log = {
         let log = signer(1);
         let hash = canon::Digest::of(&bytes);
@@ -228,8 +232,9 @@ fn keys(book: &mut Book) {
     );
     let retired = {
         let draft = stage.draft(&order, &stage.note().unwrap()).unwrap();
+        let whole = spelled_out(&draft, &stage.sender(), 3);
         let old_stage = super::stage(22);
-        old_stage.seal(&draft).unwrap()
+        old_stage.seal(&canon::parse(&whole).unwrap()).unwrap()
     };
     book.add(
         "key-retired",
@@ -247,8 +252,12 @@ fn keys(book: &mut Book) {
     );
     let unordered = edited(&mut stage, &order, |m| m["evidence"]["keys"].as_array_mut().unwrap().reverse());
     book.add("keys-unordered", "key records out of their order", unordered, &stage, "reject unknown_key");
-    let early =
-        edited(&mut stage, &order, |m| drop(m["evidence"]["keys"].as_array_mut().unwrap().drain(1..)));
+    let beside = stage.beside(&[0]).unwrap();
+    let early = edited(&mut stage, &order, |m| {
+        m["evidence"]["keys"].as_array_mut().unwrap().truncate(1);
+        m["evidence"]["keys"][0]["kid"] = json!(signer(2).public().spki_kid().to_string());
+        m["evidence"]["keys_proof"] = json!(beside);
+    });
     book.add(
         "key-not-shown",
         "the epoch of the signing key is not shown",
@@ -262,6 +271,45 @@ fn draft_by(stage: &mut pcm::message::sample::Stage<'_>, order: &Order<'_>) -> V
     sealed(stage, order)
 }
 
+/// A proof with its first hash once more at the end.
+fn two(proof: &str) -> String {
+    use base64::Engine as _;
+    let base = base64::engine::general_purpose::STANDARD;
+    let mut bytes = base.decode(proof).unwrap();
+    bytes.extend_from_within(..32);
+    base.encode(bytes)
+}
+
+/// Every record with the members it may leave out; those without a kid are signed by the key of that seed.
+fn spelled_out(message: &canon::Value<'_>, from: &Sender, key: u8) -> Vec<u8> {
+    let mut value: Value = serde_json::from_slice(&canon::to_vec(message).unwrap()).unwrap();
+    let evidence = value["evidence"].as_object_mut().unwrap();
+    let mut keys = evidence.remove("keys").unwrap();
+    let mut records = evidence.remove("records").unwrap();
+    let all = keys.as_array_mut().unwrap().iter_mut().chain(records.as_object_mut().unwrap().values_mut());
+    for record in all {
+        let kid = json!(signer(key).public().spki_kid().to_string());
+        let own = [("v", json!(2)), ("alg", json!("ed25519")), ("kid", kid)];
+        let event = [
+            ("schema_version", json!("tracekit.event.v2")),
+            ("log_id", json!(from.log_id)),
+            ("tenant", json!(from.tenant)),
+            ("run_id", json!(from.run_id)),
+        ];
+        for (part, members) in [("", own.as_slice()), ("/event", event.as_slice())] {
+            let part = record.pointer_mut(part).unwrap().as_object_mut().unwrap();
+            for (name, member) in members {
+                part.entry(*name).or_insert(member.clone());
+            }
+        }
+        let event = canon::canonicalize(record["event"].to_string().as_bytes()).unwrap();
+        record["hash"] = json!(canon::Digest::of(&event).prefixed());
+    }
+    value["evidence"]["keys"] = keys;
+    value["evidence"]["records"] = records;
+    canon::canonicalize(value.to_string().as_bytes()).unwrap()
+}
+
 fn records(book: &mut Book) {
     let (mut stage, order, _) = fetched(23);
     let mut bad = |name, about, edit: &dyn Fn(&mut Value), expected| {
@@ -270,66 +318,53 @@ fn records(book: &mut Book) {
     };
     bad(
         "record-edited",
-        "the result says that it failed, under the old hash",
-        &|r| r["r3"]["record"]["event"]["data"]["ok"] = json!(false),
+        "the result says that it failed",
+        &|r| r["r3"]["event"]["data"]["ok"] = json!(false),
+        "reject record_signature",
+    );
+    bad(
+        "record-hash",
+        "a hash that is not the event's",
+        &|r| r["r3"]["hash"] = json!(canon::Digest::ZERO.prefixed()),
         "reject record_hash",
+    );
+    bad("record-version", "a record of version 3", &|r| r["r3"]["v"] = json!(3), "reject bad_schema");
+    bad(
+        "record-of-nobody",
+        "an event that is no object",
+        &|r| r["r3"]["event"] = json!("decided"),
+        "reject bad_schema",
     );
     bad(
         "record-schema",
         "a member no event has",
-        &|r| r["r3"]["record"]["event"]["data"]["x"] = json!(1),
+        &|r| r["r3"]["event"]["data"]["x"] = json!(1),
         "reject bad_schema",
     );
-    bad(
-        "record-members",
-        "a record has six members",
-        &|r| r["r3"]["record"]["note"] = json!("x"),
-        "reject bad_schema",
-    );
+    bad("record-members", "a record has six members", &|r| r["r3"]["note"] = json!("x"), "reject bad_schema");
     bad(
         "record-signature",
         "the signature of another record",
-        &|r| r["r3"]["record"]["sig"] = r["r2"]["record"]["sig"].clone(),
+        &|r| r["r3"]["sig"] = r["r2"]["sig"].clone(),
         "reject record_signature",
     );
     bad(
         "record-signature-form",
         "a signature that is too short",
-        &|r| r["r3"]["record"]["sig"] = json!("AAAA"),
+        &|r| r["r3"]["sig"] = json!("AAAA"),
         "reject bad_encoding",
     );
     bad(
         "record-key",
         "a key the log never declared",
-        &|r| r["r3"]["record"]["kid"] = json!(format!("sha256:{}", "0".repeat(64))),
+        &|r| r["r3"]["kid"] = json!(format!("sha256:{}", "0".repeat(64))),
         "reject unknown_key",
     );
     bad(
         "record-algorithm",
         "another algorithm",
-        &|r| r["r3"]["record"]["alg"] = json!("ecdsa"),
+        &|r| r["r3"]["alg"] = json!("ecdsa"),
         "reject alg_not_allowed",
-    );
-    bad(
-        "proof-swapped",
-        "the proof of the neighbour",
-        &|r| r["r3"]["proof"] = r["r2"]["proof"].clone(),
-        "reject not_included",
-    );
-    bad(
-        "proof-long",
-        "a hash too many",
-        &|r| {
-            let one = r["r3"]["proof"][0].clone();
-            r["r3"]["proof"].as_array_mut().unwrap().push(one);
-        },
-        "reject not_included",
-    );
-    bad(
-        "proof-not-base64",
-        "a hash that is not base64 of 32 bytes",
-        &|r| r["r3"]["proof"][0] = json!("A".repeat(42) + "=="),
-        "reject bad_encoding",
     );
     bad(
         "unused-record",
@@ -337,6 +372,29 @@ fn records(book: &mut Book) {
         &|r| r["spare"] = r["r3"].clone(),
         "reject unused_evidence",
     );
+
+    let mut lone = |name, about, edit: &dyn Fn(&str) -> String, expected| {
+        let bent = edited(&mut stage, &order, |m| {
+            let proof = m["evidence"]["proof"].as_str().unwrap().to_owned();
+            m["evidence"]["proof"] = json!(edit(&proof));
+        });
+        book.add(name, about, bent, &stage, expected);
+    };
+    let hash = "A".repeat(43) + "=";
+    lone("proof-other", "another hash", &|_| hash.clone(), "reject not_included");
+    lone("proof-missing", "no hash", &|_| String::new(), "reject not_included");
+    lone("proof-twice", "a hash too many", &|p| two(p), "reject not_included");
+    lone("proof-not-base64", "base64 with bits to spare", &|p| p.replace('=', ""), "reject bad_encoding");
+    lone("proof-cut", "31 bytes", &|_| "A".repeat(42) + "==", "reject bad_encoding");
+    lone("proof-spelled", "no base64 at all", &|_| "-".to_owned(), "reject bad_schema");
+    let whole = spelled_out(&stage.draft(&order, &stage.note().unwrap()).unwrap(), &stage.sender(), 2);
+    let whole = stage.seal(&canon::parse(&whole).unwrap()).unwrap();
+    book.add("spelled-out", "records that leave nothing out", whole, &stage, "accept c:proven");
+    let twice = edited(&mut stage, &order, |m| {
+        m["evidence"]["records"]["again"] = m["evidence"]["records"]["r3"].clone();
+        m["claims"][0]["evidence"].as_array_mut().unwrap().push(json!("again"));
+    });
+    book.add("record-twice", "one record under two names", twice, &stage, "accept c:proven");
 
     let fraction = respelled(&sealed(&mut stage, &order), r#""seq":3,"#, r#""seq":3.0,"#);
     book.add(
@@ -347,7 +405,9 @@ fn records(book: &mut Book) {
         "reject bad_schema",
     );
     let (other, _, foreign) = fetched(24);
-    let foreign: Value = serde_json::from_slice(&foreign).unwrap();
+    let mut foreign: Value = serde_json::from_slice(&foreign).unwrap();
+    foreign["evidence"]["records"]["r3"]["event"]["log_id"] = json!(other.sender().log_id);
+    foreign["evidence"]["records"]["r3"]["event"]["run_id"] = json!(other.sender().run_id);
     let spliced = edited(&mut stage, &order, |m| {
         m["evidence"]["records"]["r3"] = foreign["evidence"]["records"]["r3"].clone()
     });

@@ -7,12 +7,12 @@ use pcm::message::sample::{Custody, Order, Stage};
 use serde_json::{Value, json};
 
 /// What a chain is made of: edits of the root, of what was approved, of each link.
-struct Plan {
-    root: fn(&mut Value),
-    approved: fn(&mut Value),
-    answer: &'static str,
-    links: Vec<fn(&mut Value)>,
-    tool: &'static str,
+pub struct Plan {
+    pub root: fn(&mut Value),
+    pub approved: fn(&mut Value),
+    pub answer: &'static str,
+    pub links: Vec<fn(&mut Value)>,
+    pub tool: &'static str,
 }
 
 impl Default for Plan {
@@ -33,12 +33,12 @@ fn digest() -> canon::Digest {
     canon::Digest::of(&canon::canonicalize(schema().to_string().as_bytes()).unwrap())
 }
 
-fn agreed(trust: &mut Value) {
+pub fn agreed(trust: &mut Value) {
     trust["intents"] = json!([{"type": "refund.request", "schema": schema(), "units": {"amount": "USD.minor"}, "grant": true}]);
 }
 
 /// A chain on a stage; gives its links and the records to show.
-fn chain(stage: &mut Stage<'_>, plan: &Plan) -> (Vec<Value>, Vec<canon::Value<'static>>, Vec<u64>) {
+pub fn chain(stage: &mut Stage<'_>, plan: &Plan) -> (Vec<Value>, Vec<canon::Value<'static>>, Vec<u64>) {
     let begin = stage.now() - Duration::from_secs(60);
     let holder = if plan.links.is_empty() { "token:agent" } else { "token:lead" };
     let mut root = json!({
@@ -80,7 +80,7 @@ pub fn hash(grant: &Value) -> String {
     canon::Digest::of(&canon::canonicalize(grant.to_string().as_bytes()).unwrap()).prefixed()
 }
 
-fn order(links: Vec<canon::Value<'static>>, shown: Vec<u64>, args: Value) -> Order<'static> {
+pub fn order(links: Vec<canon::Value<'static>>, shown: Vec<u64>, args: Value) -> Order<'static> {
     let intent = Some(("refund.request", digest(), args.to_string()));
     Order { grants: links, shown, intent, ..Order::default() }
 }
@@ -96,7 +96,7 @@ pub fn book() -> Book {
     book
 }
 
-fn asking() -> Value {
+pub fn asking() -> Value {
     serde_json::from_str(ASKED).unwrap()
 }
 

@@ -1,14 +1,20 @@
 //! Messages: the numbered cases of `vectors/pcm/messages`, made here from a fixed seed and judged, and what they cannot show.
 
+mod accepted;
 mod approvals;
+mod attacks;
+mod carriage;
 mod claims;
 mod envelope;
 mod evidence;
 mod grants;
 mod properties;
 mod readings;
+mod schemas;
 mod sending;
+mod size;
 mod still;
+mod text;
 mod values;
 
 use env::{Env, Timestamp};
@@ -141,6 +147,7 @@ fn made() -> Vec<Case> {
         approvals::book(),
         grants::book(),
         still::book(),
+        attacks::book(),
     ];
     books.into_iter().flat_map(|book| book.cases).collect()
 }

@@ -5,7 +5,7 @@ use super::desk::{
     AGENT, Facts, action, evidence_of, key, key_hash, mandate_json, paid, proposal, setup_with,
     signed_approval, statement_of, told,
 };
-use crate::support::{Server, Told, folder};
+use crate::support::{Ahead, Server, Told, folder};
 use chain::faulty::{Call, Fault};
 use chain::wallet::sign_tx;
 use chain::{Anchor, Asset, Built, Faulty, LedgerChain, Treasury, Value, Wallet};
@@ -17,9 +17,13 @@ use mandate::price::{BondStatus, OutRef, Price};
 use mandate::state::AuthorizationStatus;
 use mandate::{Authority, Mandate, State, Vault};
 use serde_json::{Value as Json, json};
+use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use store::Journal;
 use tempfile::TempDir;
+use testkit::FaultyJournal;
 
 pub struct Coast {
     pub server: Server,
@@ -28,10 +32,21 @@ pub struct Coast {
     pub treasury: Arc<Treasury>,
     pub agent: Wallet,
     pub vault: Vault,
-    _folder: TempDir,
+    /// The server's store.
+    pub journal: Arc<FaultyJournal>,
+    folder: TempDir,
 }
 
-type Parts = (Arc<LedgerChain>, Arc<Faulty<Arc<LedgerChain>>>, Arc<Treasury>, Arc<dyn Source>);
+/// A server over a ledger.
+struct Afloat {
+    server: Server,
+    ledger: Arc<LedgerChain>,
+    faulty: Arc<Faulty<Arc<LedgerChain>>>,
+    treasury: Arc<Treasury>,
+    journal: Arc<FaultyJournal>,
+}
+
+type Parts = (Arc<LedgerChain>, Arc<Faulty<Arc<LedgerChain>>>, Arc<Treasury>);
 
 const NETWORK: ChainName = ChainName::Preprod;
 /// How long the chain is waited for.
@@ -58,31 +73,10 @@ impl Coast {
 
     async fn made(edit: impl FnOnce(&mut server::mandates::Setup), mandate: impl FnOnce(&mut Json)) -> Self {
         let folder = folder();
-        let made: OnceLock<Parts> = OnceLock::new();
-        let notifier = |_: &fetch::Client| -> Arc<dyn server::Tell> { Arc::new(Told::default()) };
-        let server = Server::keeping(
-            folder.path(),
-            |_| {},
-            notifier,
-            |source| {
-                let ledger = Arc::new(LedgerChain::open(None, Arc::clone(source), NETWORK).unwrap());
-                let faulty = Arc::new(Faulty::new(Arc::clone(&ledger)));
-                let wallet = Arc::new(key(FEE_WALLET));
-                let clock = Arc::clone(source);
-                let treasury = Arc::new(
-                    Treasury::with_patience(faulty.clone(), NETWORK, wallet, clock, PATIENCE).unwrap(),
-                );
-                let mut tariff = super::desk::tariff();
-                tariff.escrow_address = treasury.escrow().clone();
-                let facts = Arc::new(Facts::new(Arc::clone(source)));
-                let mut setup = setup_with(treasury.clone(), facts, tariff);
-                edit(&mut setup);
-                let _ = made.set((ledger, faulty, treasury, Arc::clone(source)));
-                Some(setup)
-            },
-        )
-        .await;
-        let (ledger, faulty, treasury, source) = made.into_inner().unwrap();
+        let clock = Arc::new(Ahead::default());
+        let Afloat { server, ledger, faulty, treasury, journal } =
+            Self::serve(folder.path(), &clock, None, edit).await;
+        let source: Arc<dyn Source> = clock;
         let agent =
             Wallet::new(ledger.clone(), NETWORK, Arc::new(key(AGENT_WALLET)), source.clone()).unwrap();
         for _ in 0..12 {
@@ -104,7 +98,56 @@ impl Coast {
         let deposit = treasury.deposit(&opening.vault, depositor.address(), 500_000_000).await.unwrap();
         signed_by(&treasury, &deposit, &key(DEPOSITOR)).await;
         server.app.anchor_mandate(document.as_bytes(), opening.vault.clone(), None).await.unwrap();
-        Self { server, ledger, faulty, treasury, agent, vault: opening.vault, _folder: folder }
+        Self { server, ledger, faulty, treasury, agent, vault: opening.vault, journal, folder }
+    }
+
+    /// Over this ledger, or a new one.
+    async fn serve(
+        folder: &Path,
+        clock: &Arc<Ahead>,
+        ledger: Option<Arc<LedgerChain>>,
+        edit: impl FnOnce(&mut server::mandates::Setup),
+    ) -> Afloat {
+        let made: OnceLock<Parts> = OnceLock::new();
+        let behind: OnceLock<Arc<FaultyJournal>> = OnceLock::new();
+        let notifier = |_: &fetch::Client| -> Arc<dyn server::Tell> { Arc::new(Told::default()) };
+        let setup = |source: &Arc<dyn Source>| {
+            let fresh = || Arc::new(LedgerChain::open(None, Arc::clone(source), NETWORK).unwrap());
+            let ledger = ledger.unwrap_or_else(fresh);
+            let dead = behind.get().unwrap().dead();
+            let faulty = Arc::new(Faulty::of(Arc::clone(&ledger), dead));
+            let wallet = Arc::new(key(FEE_WALLET));
+            let treasury =
+                Treasury::with_patience(faulty.clone(), NETWORK, wallet, Arc::clone(source), PATIENCE);
+            let treasury = Arc::new(treasury.unwrap());
+            let mut tariff = super::desk::tariff();
+            tariff.escrow_address = treasury.escrow().clone();
+            let facts = Arc::new(Facts::new(Arc::clone(source)));
+            let mut setup = setup_with(treasury.clone(), facts, tariff);
+            edit(&mut setup);
+            let _ = made.set((ledger, faulty, treasury));
+            Some(setup)
+        };
+        let store = |store: Arc<dyn Journal>| -> Arc<dyn Journal> {
+            behind.get_or_init(|| Arc::new(FaultyJournal::new(store, 1))).clone()
+        };
+        let server = Server::standing(folder, |_| {}, notifier, setup, Arc::clone(clock), store).await;
+        let (ledger, faulty, treasury) = made.into_inner().unwrap();
+        Afloat { server, ledger, faulty, treasury, journal: behind.into_inner().unwrap() }
+    }
+
+    /// If the server is dead, another is started on the same store and chain, once the dead one's leases are over.
+    pub async fn revive(&mut self) {
+        if !self.journal.dead().load(Ordering::SeqCst) {
+            return;
+        }
+        let clock = Arc::clone(&self.server.clock);
+        let ledger = Some(Arc::clone(&self.ledger));
+        clock.later(61);
+        let Afloat { server, faulty, treasury, journal, .. } =
+            Self::serve(self.folder.path(), &clock, ledger, |_| {}).await;
+        (self.faulty, self.treasury, self.journal) = (faulty, treasury, journal);
+        std::mem::replace(&mut self.server, server).end().await;
     }
 
     pub async fn post(&self, path: &str, body: &Json) -> (u16, Json) {
@@ -126,7 +169,7 @@ impl Coast {
     }
 
     /// Priced, locked by the agent's wallet, paid. Gives the approval's id.
-    async fn ask(&self, action: &Json) -> String {
+    pub async fn ask(&self, action: &Json) -> String {
         let (status, required) = self.check(action, None).await;
         assert_eq!(status, 402, "{required}");
         let price: Price = canon::from_slice(required["accepts"][0]["extra"].to_string().as_bytes()).unwrap();
@@ -138,7 +181,7 @@ impl Coast {
         body["approval_id"].as_str().unwrap().to_owned()
     }
 
-    async fn approve(&self, id: &str) -> Json {
+    pub async fn approve(&self, id: &str) -> Json {
         self.approve_as(id, 5).await
     }
 
@@ -154,7 +197,7 @@ impl Coast {
         approved
     }
 
-    async fn execute(&self, id: &str, approved: &Json) {
+    pub async fn execute(&self, id: &str, approved: &Json) {
         let (status, sent) = self.execute_as(id, approved, 5).await;
         assert_eq!((status, &sent["tx_hash"]), (200, &approved["tx_hash"]), "{sent}");
     }
@@ -185,8 +228,13 @@ impl Coast {
     }
 
     pub async fn state(&self) -> Arc<State> {
+        self.look().await.unwrap()
+    }
+
+    /// The mandate's state; none where the server is dead.
+    pub async fn look(&self) -> Option<Arc<State>> {
         let stream = ledger::StreamId::new("mandate", "M-001").unwrap();
-        self.server.app.runtime().state::<Authority>(&stream).await.unwrap().0
+        Some(self.server.app.runtime().state::<Authority>(&stream).await.ok()?.0)
     }
 
     /// Moves the clock on until it holds.

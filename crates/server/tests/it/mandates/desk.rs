@@ -105,7 +105,10 @@ impl Verifier for Facts {
             return Verification::Unavailable;
         }
         if self.differs.load(Ordering::SeqCst) {
-            return Verification::NumberDiffers { on_record: Some("OTHER-1".parse().unwrap()) };
+            return Verification::NumberDiffers {
+                on_record: Some("OTHER-1".parse().unwrap()),
+                evidence: None,
+            };
         }
         self.asked.fetch_add(1, Ordering::SeqCst);
         let evidence = report_of(action, self.source.now());

@@ -230,6 +230,27 @@ async fn a_mandate_is_opened_by_a_principal_of_this_server() {
     assert_eq!((status, &shown["vault"]["balance"]), (200, &json!("0")), "{shown}");
     assert_eq!(shown["vault"]["tx_hash"], opened["tx_hash"]);
     assert_eq!(draft(&coast, path, &json!({ "act": "open" })).await.1["code"], "vault_open");
+
+    // Two of two (D38): the anchor names both, and the next version may ask for another number.
+    let both = [(5, "CFO"), (11, "CEO")]
+        .map(|(seed, role)| json!({ "cardano_key_hash": key_hash(&key(seed)).to_string(), "role": role }));
+    document["id"] = json!("M-003");
+    document["schema"] = json!("mandate/v0.2");
+    document["approvers"] = json!(both);
+    document["quorum"] = json!({ "required": 3 });
+    let path = "/v1/mandates/M-003/acts";
+    let (status, refused) = draft(&coast, path, &anchor(&document)).await;
+    assert_eq!((status, &refused["code"]), (400, &json!("mandate_rules")), "{refused}");
+    document["quorum"] = json!({ "required": 2 });
+    let anchored = done(&coast, path, &anchor(&document), &[6]).await;
+    let mandate_ref = anchored["mandate_ref"].as_str().unwrap().parse().unwrap();
+    let approvers = coast.treasury.anchored(mandate_ref).await.unwrap().0.approvers;
+    assert_eq!((approvers.required, approvers.keys), (2, [5, 11].map(|seed| key_hash(&key(seed))).to_vec()));
+    done(&coast, path, &json!({ "act": "open" }), &[6]).await;
+    document["version"] = json!(4);
+    document["quorum"] = json!({ "required": 1 });
+    done(&coast, path, &json!({ "act": "update", "mandate": document }), &[6]).await;
+    assert_eq!(coast.treasury.anchored(mandate_ref).await.unwrap().0.approvers.required, 1);
 }
 
 #[tokio::test]

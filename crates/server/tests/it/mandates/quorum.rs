@@ -199,6 +199,12 @@ async fn two_of_three_carry_a_report() {
     assert!(house.desk.inbox().await.is_empty());
     let (status, proof) = house.desk.get("/v1/mandates/M-001/proof").await;
     assert_eq!(status, 200, "{proof}");
+    // Of another number, and of none, two of three signed each time; the third said otherwise.
+    let denials = proof["entries"].as_array().unwrap().iter().filter(|entry| entry["type"] == "ActionDenied");
+    let many =
+        |entry: &Value, member: &str| entry["payload"]["evidence"][member].as_array().map_or(0, Vec::len);
+    let said = |entry: &Value| (many(entry, "statements"), many(entry, "dissent"));
+    assert_eq!(denials.filter(|entry| said(entry) == (2, 1)).count(), 2);
     let report = verify::verify(proof.to_string().as_bytes(), None);
     assert_eq!(report.verdict, verify::Verdict::Valid, "{report:?}");
     let key = |seed| {

@@ -1,10 +1,13 @@
 //! Reading: receipts, logs, events, passes.
 
+use super::cardano::Coast;
 use super::desk::{Desk, action, key, mandate_json, told};
 use canon::{Digest, Raw};
 use mandate::log::{LogHead, closing_bytes, link};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 #[tokio::test]
 async fn a_receipt_is_what_the_log_says() {
@@ -251,4 +254,72 @@ async fn what_a_stranger_reads_first() {
         let response = desk.server.http.get(desk.server.url(path)).send().await.unwrap();
         assert!(response.text().await.unwrap().contains(says), "{path}");
     }
+}
+
+/// Of each decision, whatever became of it, and of each settlement; between them others' entries. After a restart all of them are
+/// the same, and none takes more than the entries since its action was first proposed.
+#[tokio::test]
+async fn an_old_receipt_is_made_of_its_own_entries() {
+    let mut coast = Coast::start().await;
+    let mut receipts = BTreeMap::new();
+    let mut keep = |body: Value| {
+        let id = body["receipt_id"].as_str().unwrap().to_owned();
+        receipts.insert(id, body["receipt_hash"].as_str().unwrap().to_owned());
+    };
+    let mut nope = action("A0", 842);
+    nope["nope"] = json!(true);
+    let id = coast.ask(&action("A1", 1800)).await;
+    for n in 0..20 {
+        keep(coast.check(&action(&format!("B{n}"), 6000), None).await.1);
+    }
+    keep(coast.check(&nope, None).await.1);
+    keep(coast.check(&action("A2", 842), None).await.1);
+    let approved = coast.approve(&id).await;
+    coast.execute(&id, &approved).await;
+    coast.until("all is settled", 1, |state| state.open().count() + state.unsettled().count() == 0).await;
+    keep(coast.check(&action("A1", 1800), None).await.1);
+    let log = async |coast: &Coast| {
+        let path = "/v1/mandates/M-001/proof";
+        let sent = coast.server.http.get(coast.server.url(path)).bearer_auth(super::desk::AGENT);
+        told(sent.send().await.unwrap()).await.1
+    };
+    let before = log(&coast).await;
+    let entries = before["entries"].as_array().unwrap().len();
+    assert!(entries > 100, "{entries}");
+    coast.journal.dead().store(true, Ordering::SeqCst);
+    coast.revive().await;
+    let get = async |coast: &Coast, path: String| {
+        let sent = coast.server.http.get(coast.server.url(&path)).bearer_auth(super::desk::AGENT);
+        told(sent.send().await.unwrap()).await
+    };
+    assert_eq!(get(&coast, "/v1/mandates/M-001".to_owned()).await.0, 200);
+    let (mut longest, mut settled) = (0, 0);
+    for seq in 1..=entries {
+        let read = coast.journal.entries_read();
+        let (status, shown) = get(&coast, format!("/v1/receipts/R-{seq}-M-001")).await;
+        let (expected, id) =
+            (receipts.remove(&format!("R-{seq}-M-001")), &shown["receipt"]["action"]["ir"]["id"]);
+        assert!(status == 200 || expected.is_none(), "R-{seq}");
+        if status != 200 {
+            continue;
+        }
+        let read = coast.journal.entries_read() - read;
+        let is_settled = !shown["receipt"]["settlement"].is_null();
+        settled += usize::from(is_settled);
+        longest = longest.max(if *id == "A1" { 0 } else { read });
+        match expected {
+            Some(expected) => assert_eq!(shown["receipt_hash"], expected, "R-{seq}"),
+            None if is_settled => {}
+            // As of an entry within a decision: nobody was given it.
+            None => continue,
+        }
+        // Whoever has the whole log comes to the same.
+        let (_, proof) = get(&coast, format!("/v1/receipts/R-{seq}-M-001/proof")).await;
+        let proof: mandate::Proof = canon::from_slice(proof.to_string().as_bytes()).unwrap();
+        let replay = proof.check().unwrap();
+        assert_eq!(proof.check_claim(&replay), Ok(()), "R-{seq}");
+    }
+    assert!(receipts.is_empty(), "{receipts:?}");
+    assert_eq!(settled, 2);
+    assert!(longest <= 30, "a receipt took {longest} entries");
 }

@@ -1,0 +1,13 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::as_conversions
+)]
+
+mod approvals;
+mod house;
+mod runs;
+mod sending;
+mod socket;
