@@ -2,7 +2,8 @@
 // @ts-check
 /**
  * `node cli.mjs FILE [--trust FILE]`: the report as JSON; exit code 0 valid, 1 refused, 2 unusable, 3 unproven.
- * `node cli.mjs --batch`: a line `{"id":…,"file":base64,"trust":text?,"now":microseconds?}` in, a line `{"id":…,"verdict":…,"code":…,"place":…}` out.
+ * `node cli.mjs --batch`: a line `{"id":…,"file":base64,"trust":text?,"now":microseconds?}` in, a line
+ * `{"id":…,"verdict":…,"code":…,"place":…,"unchecked":[…]}` out.
  */
 
 import { readFileSync } from 'node:fs';
@@ -21,8 +22,9 @@ if (first === '--batch') {
     if (trust && !trusts.has(trust)) trusts.set(trust, parseTrust(Uint8Array.from(Buffer.from(trust))));
     const known = trusts.get(trust);
     const believed = known && typeof now === 'number' ? { ...known, now } : known;
-    const { verdict, code, place } = await verify(Uint8Array.from(Buffer.from(file, 'base64')), believed);
-    process.stdout.write(JSON.stringify({ id, verdict, code: code ?? null, place: place ?? null }) + '\n');
+    const { verdict, code, place, unchecked } = await verify(Uint8Array.from(Buffer.from(file, 'base64')), believed);
+    const report = { id, verdict, code: code ?? null, place: place ?? null, unchecked: unchecked ?? [] };
+    process.stdout.write(JSON.stringify(report) + '\n');
   }
 } else if (first === undefined || (rest.length > 0 && (rest.length !== 2 || rest[0] !== '--trust'))) {
   console.error('usage: node cli.mjs FILE [--trust FILE]');

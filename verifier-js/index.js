@@ -24,7 +24,7 @@ import { hex } from './sha256.js';
  *   verifiers: string[], verifiers_required: number, evidence?: import('./pcm-trust.js').Evidence,
  *   messages?: import('./pcm-message.js').Receiver, now?: number, receiver?: string}} Trust
  * @typedef {{verdict: 'valid' | 'unproven' | 'refused' | 'unusable', kind: string | null, code?: string, place?: string,
- *   detail?: string, pinned: boolean, facts: Record<string, string>, integrity?: string, first_failure?: string,
+ *   detail?: string, pinned: boolean, facts: Record<string, string>, unchecked?: string[], integrity?: string, first_failure?: string,
  *   checks?: import('./pcm.js').Check[], overall?: string, claims?: import('./pcm-message.js').Judgement['claims']}} Report
  */
 
@@ -127,7 +127,7 @@ async function run(bytes, trust, report) {
   }
   if (value instanceof Map && value.get('type') === BUNDLE) {
     report.kind = 'room_bundle';
-    return checkBundle(value, trust, report.facts);
+    return checkBundle(value, trust, report);
   }
   if (value instanceof Map && value.get('type') === BRIEF_TYPE) {
     report.kind = 'brief';

@@ -13,6 +13,8 @@ for (const one of JSON.parse(readFileSync(new URL('cases.json', folder), 'utf8')
   test(`${one.file}: ${one.why}`, async () => {
     const report = await verify(read(one.file), one.trust ? trust : undefined);
     assert.deepEqual([report.verdict, report.code ?? null], [one.verdict, one.code], JSON.stringify(report));
+    if (one.place) assert.equal(report.place, one.place);
+    if (one.unchecked) assert.deepEqual(report.unchecked, one.unchecked);
   });
 }
 

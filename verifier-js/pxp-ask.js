@@ -221,7 +221,7 @@ const OPS = {
 };
 
 /** @param {any} limit */
-function describe(limit) {
+export function describe(limit) {
   const values = [limit.value].flat().map((one) => spell(limit, one));
   const op = OPS[/** @type {keyof typeof OPS} */ (limit.op)];
   return `${limit.label ?? 'any value'}: ${op} ${values.join(', ')} (${limit.clause})`;
@@ -231,7 +231,7 @@ function describe(limit) {
  * @param {{kind: string, unit?: string, exponent?: number}} measure
  * @param {number | string} value
  */
-function spell({ kind, unit, exponent }, value) {
+export function spell({ kind, unit, exponent }, value) {
   const decimals = kind === 'money' || kind === 'number' ? exponent ?? 0 : 0;
   const amount = typeof value === 'string' ? value : decimal(value, decimals);
   return unit === undefined ? amount : `${amount} ${unit}`;

@@ -82,16 +82,26 @@ function agreement(offer) {
 }
 
 /**
+ * The clauses cited for a term that can be authority for it.
+ * @param {any[]} cited
+ * @param {number} term
+ * @returns {string[]}
+ */
+export function granting(cited, term) {
+  return cited
+    .filter((one) => one.term === term)
+    .flatMap((one) => one.clauses)
+    .filter((clause) => Number(clause.match(GRANTS)?.[2] ?? NaN) <= 65_535);
+}
+
+/**
  * @param {import('./pxp-state.js').Room} state
  * @param {any} offer
  * @returns {any[]}
  */
 function authority(state, offer) {
   const of = (/** @type {any} */ { seat, authority: cited }, /** @type {number} */ term) => {
-    const clauses = cited
-      .filter((/** @type {any} */ one) => one.term === term)
-      .flatMap((/** @type {any} */ one) => one.clauses)
-      .filter((/** @type {string} */ clause) => Number(clause.match(GRANTS)?.[2] ?? NaN) <= 65_535);
+    const clauses = granting(cited, term);
     const answers = state.questions
       .filter((one) => one.seat === seat && one.matter === offer.matter && one.answer?.ruling === 'allow')
       .filter((one) => one.state === 'answered')

@@ -2,6 +2,8 @@
 /** A room as its entries make it: the fold of crate `pxp`, written again. */
 
 import { parse, write } from './canon.js';
+import { Known } from './pxp-facts.js';
+import { spell } from './pxp-ask.js';
 import { answerInput } from './pxp-shapes.js';
 import { hex, sha256 } from './sha256.js';
 
@@ -39,6 +41,22 @@ export function emptyRoom() {
     agreement: undefined,
     /** @type {any} */
     left: undefined,
+    paused: false,
+    /** @type {string | undefined} the instant of the last entry */
+    at: undefined,
+    /** @type {any[]} */
+    shares: [],
+    disclosures: 0,
+    /** @type {Set<string>} the seats' message ids */
+    messages: new Set(),
+    /** What was said, as enforcement looks it up. */
+    said: {
+      /** @type {Map<string, any>} the first claim with these words */
+      words: new Map(),
+      facts: new Known(),
+      /** @type {Set<number>} the places of claims that somebody has not accepted */
+      disputed: new Set(),
+    },
     head: { n: 0, hash: '0'.repeat(64) },
   };
 }
@@ -126,6 +144,7 @@ export function amended(card, amendment, limits) {
  */
 export function evolve(state, event, head) {
   state.head = head;
+  state.at = event.at;
   FOLD[event.type]?.(state, event.data, event.body, event.at);
 }
 
@@ -136,18 +155,29 @@ const FOLD = {
     state.seats = data.seats.map((/** @type {any} */ seat) => ({
       id: seat.seat,
       name: seat.name,
-      principal: { audience: seat.audience },
+      driver: seat.driver,
+      changes: 0,
+      reviewed: 0,
+      principal: { audience: seat.audience, link: false, used: false },
     }));
   },
   agent_joined(state, data) {
     const seat = seatOf(state, data.seat);
     if (!seat) return;
-    if (seat.agent === undefined) seat.key = data.key;
+    if (seat.agent === undefined) {
+      seat.key = data.key;
+      seat.secret = data.secret_hash !== undefined;
+      if (data.link_hash !== undefined) seat.principal.link = true;
+    } else {
+      seat.changes += 1;
+    }
     seat.agent = data.agent;
   },
   principal_enrolled(state, data) {
     const seat = seatOf(state, data.seat);
-    if (seat) seat.principal = { audience: data.audience, passkey: data.passkey, key: data.key };
+    if (!seat) return;
+    const { audience, passkey, key } = data;
+    seat.principal = { ...seat.principal, audience, passkey, key, used: true };
   },
   card_sealed(state, data, body, at) {
     const seat = seatOf(state, data.seat);
@@ -169,8 +199,10 @@ const FOLD = {
   },
   envelope(state, data, body, at) {
     state.since = at;
-    if (body) sent(state, body.envelope);
-    else movedOn(state, data.seat, data.status);
+    if (body) {
+      sent(state, body.envelope);
+      if (body.msg_id !== undefined) state.messages.add(`${data.seat} ${body.msg_id}`);
+    } else movedOn(state, data.seat, data.status);
   },
   escalation(state, data, body, at) {
     state.since = at;
@@ -194,7 +226,7 @@ const FOLD = {
     const claim = claimToChange(state, data.claim_id);
     if (claim) {
       claim.verified = data.accept;
-      claim.settled = { accept: data.accept };
+      claim.settled = { seat: data.seat, accept: data.accept };
     }
   },
   source_attached(state, data) {
@@ -220,7 +252,25 @@ const FOLD = {
   brief(state, data) {
     state.brief = data.brief_hash;
   },
+  disclosed(state) {
+    state.disclosures += 1;
+  },
+  share_created(state, { id, seat, expires_at }) {
+    state.shares.push({ id, seat, expires_at, revoked: false });
+  },
+  share_revoked(state, { id }) {
+    const share = state.shares.find((one) => one.id === id);
+    if (share) share.revoked = true;
+  },
+  seat_rotated(state, data) {
+    const seat = seatOf(state, data.seat);
+    if (seat) seat.secret = true;
+  },
+  room_paused(state) {
+    state.paused = true;
+  },
   room_resumed(state, _data, _body, at) {
+    state.paused = false;
     if (state.since !== undefined) state.since = at;
   },
 };
@@ -232,7 +282,7 @@ const FOLD = {
 function sent(state, envelope) {
   const { seat } = envelope.from;
   for (const claim of envelope.claims) {
-    state.claims.push({
+    claimed(state, {
       ...claim,
       seat,
       seq: envelope.seq,
@@ -242,7 +292,9 @@ function sent(state, envelope) {
     });
   }
   for (const review of envelope.reviews) {
-    claimToChange(state, review.claim_id)?.reviews.push({ ...review, by: seat, seq: envelope.seq, cleared: false });
+    const at = state.claims.findLastIndex((claim) => claim.id === review.claim_id);
+    if (at >= 0 && review.verdict !== 'accept') state.said.disputed.add(at);
+    state.claims[at]?.reviews.push({ ...review, by: seat, seq: envelope.seq, cleared: false });
   }
   offered(state, envelope);
   if (envelope.status === 'agree' && envelope.accepts) {
@@ -254,6 +306,7 @@ function sent(state, envelope) {
     }
   }
   state.envelopes.push(envelope);
+  if (envelope.status !== 'escalate') seatOf(state, seat).reviewed = state.claims.length;
   movedOn(state, seat, envelope.status);
 }
 
@@ -272,6 +325,7 @@ function offered(state, envelope) {
       if (offer.seat === seat && offer.standing === 'open') offer.standing = 'superseded';
     }
   }
+  for (const value of proposal.values) state.said.facts.learn(spell(value, value.value));
   state.offers.push({
     ...proposal,
     hash,
@@ -327,7 +381,7 @@ function answered(state, data, body, at) {
     amend: 'gave new instructions',
   };
   const said = rulings[/** @type {'allow' | 'deny' | 'amend'} */ (data.ruling)];
-  state.claims.push({
+  claimed(state, {
     id: `${data.seat}${data.question_id}`,
     seat: data.seat,
     seq: question.seq,
@@ -335,6 +389,7 @@ function answered(state, data, body, at) {
     text: data.public_summary ?? `The principal of seat ${data.seat} ${said} in ${data.question_id}.`,
     origin: 'stated',
     ref: `amendment[${amendment}]`,
+    touches: [],
     verified: data.standing !== 'relayed',
     reviews: [],
   });
@@ -349,7 +404,8 @@ function answered(state, data, body, at) {
  */
 export function readAnswer(body) {
   try {
-    return answerInput.read(parse(body));
+    const value = parse(body);
+    return write(value) === body ? answerInput.read(value, '', true) : undefined;
   } catch {
     return undefined;
   }
@@ -381,7 +437,57 @@ function stand(state, hash, standing) {
  * @param {string} id
  */
 export function claimOf(state, id) {
-  return state.claims.find((claim) => claim.id === id);
+  return state.claims.findLast((claim) => claim.id === id);
+}
+
+/**
+ * @param {Room} state
+ * @param {any} claim
+ */
+function claimed(state, claim) {
+  const words = normal(claim.text);
+  if (!state.said.words.has(words)) state.said.words.set(words, claim);
+  state.said.facts.learn(claim.text);
+  state.claims.push(claim);
+}
+
+/**
+ * Words as compared: case, spacing and closing punctuation aside.
+ * @param {string} text
+ */
+export function normal(text) {
+  const words = text.split(/\p{White_Space}+/u).filter((word) => word !== '');
+  return words
+    .map((word) => word.toLowerCase())
+    .join(' ')
+    .replace(/[.!?,;:]+$/, '');
+}
+
+/**
+ * Claims of the other seats that this one has yet to review.
+ * @param {Room} state
+ * @param {string} seat
+ */
+export function toReview(state, seat) {
+  return state.claims
+    .slice(seatOf(state, seat).reviewed)
+    .filter((claim) => claim.seat !== seat && claim.speaker === 'proxy')
+    .filter((claim) => !claim.reviews.some((/** @type {any} */ review) => review.by === seat));
+}
+
+/**
+ * When waiting ends the room, in milliseconds, and why.
+ * @param {Room} state
+ * @returns {[number, string] | undefined}
+ */
+export function deadline(state) {
+  const { turn_seconds, answer_seconds } = state.room.policy;
+  const [seconds, reason] =
+    state.phase === 'negotiating'
+      ? [turn_seconds, 'turn_deadline']
+      : [state.phase === 'awaiting' ? answer_seconds : undefined, 'escalation_deadline'];
+  if (seconds === undefined || state.since === undefined) return undefined;
+  return [Math.min(Date.parse(state.since) + seconds * 1000, 253_402_214_400_000), reason];
 }
 
 /**

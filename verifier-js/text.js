@@ -70,7 +70,7 @@ function suspicious(text) {
 }
 
 /** @param {string} char */
-function oddity(char) {
+export function oddity(char) {
   if (char === '\n' || char === '\t' || char === ' ') return undefined;
   if (BIDI.test(char)) return 'bidi';
   if (TAG.test(char)) return 'tag';
@@ -100,7 +100,7 @@ const SCRIPTS =
 const NEUTRAL = /^[\p{sc=Zyyy}\p{sc=Zinh}]$/u;
 
 /** @param {string} text */
-function isOneScript(text) {
+export function isOneScript(text) {
   const all = scripts(text);
   if (!all || all.size > 0) return true;
   const rest = scripts(text.replace(LATIN, ''));

@@ -108,6 +108,7 @@ function show(report, name) {
   /** @type {[string, string | null | undefined][]} */
   const lines = [['What it is', kind(report.kind)], ['Why', report.code], ['Where', report.place || undefined], ['In detail', report.detail], ['Integrity', report.integrity], ['The check that failed first', report.first_failure]];
   for (const [label, value] of lines) if (value) facts.append(line(label, value));
+  if (report.unchecked) facts.append(line('Not checked, as it is left out or rests on what is', report.unchecked.join(', ')));
   for (const claim of report.claims ?? []) {
     facts.append(line(`Claim ${claim.id}`, claim.code ? `${claim.verdict}: ${claim.code}` : claim.verdict));
   }

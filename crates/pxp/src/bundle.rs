@@ -8,7 +8,7 @@ mod proof;
 mod replay;
 
 pub use proof::BriefProof;
-pub use replay::{Folded, fold};
+pub use replay::{Folded, Unchecked, fold};
 
 use crate::view::Viewer;
 use crate::{Brief, Event, Refusal, RoomId, SeatId, State, chain};

@@ -1,7 +1,7 @@
 //! Sealed intent cards (seed section 1, spec 2.3), and the commitments by which one clause can be shown alone (W-12).
 
 use crate::limit::Limit;
-use crate::wire::{CardInput, Party};
+use crate::wire::{CardInput, Party, count, most, required};
 use crate::{ClauseRef, List, Refusal};
 use canon::{Digest, Salt};
 use env::Timestamp;
@@ -69,7 +69,6 @@ struct Leaf<'a> {
 impl Card {
     /// The card of an input, salted. Refuses what spec 2.2 limits and limits that could never be compared.
     pub fn seal(input: &CardInput, salt: Salt) -> Result<Self, Refusal> {
-        input.check()?;
         let card = Self {
             pxp: "0".to_owned(),
             principal: input.principal.clone(),
@@ -83,8 +82,31 @@ impl Card {
             limits: input.limits.clone(),
             salt: Some(salt),
         };
-        card.check_limits(&card.limits)?;
+        card.check()?;
         Ok(card)
+    }
+
+    /// Whether it could have been sealed: every length and count, limits that can be compared and name a clause of it.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        self.principal.check("/principal")?;
+        required("/goal", &self.goal, most::GOAL)?;
+        if self.must_haves.is_empty() {
+            return Err(Refusal::Empty { place: "/must_haves".into() });
+        }
+        for (list, clauses) in [
+            ("must_haves", &self.must_haves),
+            ("may_agree_to", &self.may_agree_to),
+            ("must_never", &self.must_never),
+            ("escalate_when", &self.escalate_when),
+            ("known_facts", &self.known_facts),
+        ] {
+            count(&format!("/{list}"), clauses.len(), most::CLAUSES)?;
+            for (index, clause) in clauses.iter().enumerate() {
+                required(&format!("/{list}/{index}"), clause, most::CLAUSE)?;
+            }
+        }
+        count("/limits", self.limits.len(), most::LIMITS)?;
+        self.check_limits(&self.limits)
     }
 
     /// SHA-256 of the canonical form.

@@ -372,6 +372,13 @@ pub struct Invite {
     pub secret: Bearer,
 }
 
+impl Proof {
+    /// Whether the evidence is a signature, by a passkey or a key.
+    pub(crate) const fn signs(&self) -> bool {
+        matches!(self.evidence, Evidence::Passkey { .. } | Evidence::Ed25519 { .. })
+    }
+}
+
 /// How far an answer is the principal's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

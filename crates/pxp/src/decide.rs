@@ -5,12 +5,14 @@ mod answering;
 mod claiming;
 mod leaving;
 mod opening;
+mod recording;
 mod sealing;
 mod sending;
 mod sharing;
 
-pub(crate) use answering::{decided, verify};
 pub(crate) use leaving::open_offer;
+pub(crate) use recording::may_record;
+pub(crate) use sending::{ending, envelope, follow};
 
 use crate::command::{Actor, By, Command, Driver, Reply};
 use crate::event::{Body, BriefRecorded, Event, Fact, Via};
@@ -78,12 +80,16 @@ impl<'a> Draft<'a> {
         Self { state: state.clone(), env, events: Vec::new(), effects: Vec::new(), pointers: Vec::new() }
     }
 
+    /// Never before the last entry, whatever the clock says.
     pub fn now(&self) -> Timestamp {
-        self.env.now().to_millis()
+        let now = self.env.now().to_millis();
+        self.state.at.map_or(now, |last| now.max(last))
     }
 
-    /// Records a fact: seals it at the head and folds it.
+    /// Records a fact that may be recorded: seals it at the head and folds it.
     pub fn push(&mut self, fact: impl Into<Fact>, body: Option<Body>) -> Result<(), Refusal> {
+        let fact = fact.into();
+        may_record(&self.state, &fact, body.as_ref(), self.now())?;
         let event = Event::new(self.now(), fact, body)?;
         let entry = event.seal(self.state.head())?;
         let at = Head { seq: entry.seq, hash: entry.hash };

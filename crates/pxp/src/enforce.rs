@@ -3,13 +3,17 @@
 
 mod authority;
 mod claims;
+mod sight;
+
+pub(crate) use claims::normal;
+pub(crate) use sight::Sight;
 
 use crate::command::Policy;
-use crate::envelope::{Accepts, EnvelopeClaim, Flag, Proposal, Review};
+use crate::envelope::{Accepts, CommittedInput, EnvelopeClaim, Flag, Proposal, Review};
 use crate::event::Reason;
 use crate::state::{Offer, State};
-use crate::wire::{Cited, EnvelopeInput, EscalationInput, ProposalInput, Status, most};
-use crate::{Card, ClaimId, Refusal, SeatId, facts};
+use crate::wire::{Cited, ProposalInput, Status, most};
+use crate::{ClaimId, Refusal, SeatId, facts};
 use authority::Subject;
 use canon::Digest;
 use env::Timestamp;
@@ -32,8 +36,8 @@ pub(crate) struct Applied {
 /// A question as it goes to the principal.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Asked {
-    pub question: String,
-    pub reason: String,
+    /// The server's words where it asks of its own accord; else the seat's, which the input commits to.
+    pub words: Option<String>,
     pub claims: Vec<ClaimId>,
     pub offer: Option<Digest>,
     pub matter: Option<Digest>,
@@ -48,11 +52,11 @@ pub(crate) fn next_seq(state: &State) -> u64 {
 pub(crate) fn apply(
     state: &State,
     seat: SeatId,
-    input: &EnvelopeInput,
+    card: Sight<'_>,
+    input: &CommittedInput,
     now: Timestamp,
 ) -> Result<Applied, Refusal> {
-    let gone = || Refusal::Bug("the seat's card is gone".to_owned());
-    let card = state.seat(seat).and_then(|seat| seat.card.as_ref()).ok_or_else(gone)?;
+    let gone = || Refusal::Bug("the room is gone".to_owned());
     let policy = &state.room.as_ref().ok_or_else(gone)?.policy;
     let seq = next_seq(state);
     let mut flags = Vec::new();
@@ -83,7 +87,7 @@ pub(crate) fn apply(
 
 fn propose(
     state: &State,
-    card: &Card,
+    card: Sight<'_>,
     policy: &Policy,
     input: &ProposalInput,
     applied: &mut Applied,
@@ -124,8 +128,8 @@ fn propose(
 fn agree(
     state: &State,
     seat: SeatId,
-    card: &Card,
-    input: &EnvelopeInput,
+    card: Sight<'_>,
+    input: &CommittedInput,
     applied: &mut Applied,
     now: Timestamp,
 ) -> Result<(), Refusal> {
@@ -158,7 +162,7 @@ fn agree(
 }
 
 /// An offer of the seat's own binds it, so it is checked like an acceptance.
-fn offer(state: &State, seat: SeatId, card: &Card, applied: &mut Applied) -> Result<(), Refusal> {
+fn offer(state: &State, seat: SeatId, card: Sight<'_>, applied: &mut Applied) -> Result<(), Refusal> {
     let Some(proposal) = &applied.proposal else { return Ok(()) };
     let matter = proposal.matter(seat)?;
     if state.last_ruling(seat, matter) == Some(crate::Ruling::Deny) {
@@ -176,12 +180,12 @@ fn offer(state: &State, seat: SeatId, card: &Card, applied: &mut Applied) -> Res
 fn ask(
     state: &State,
     seat: SeatId,
-    card: &Card,
-    input: &EnvelopeInput,
+    card: Sight<'_>,
+    input: &CommittedInput,
     applied: &mut Applied,
 ) -> Result<(), Refusal> {
     let empty = || Refusal::Empty { place: "/escalation/question".into() };
-    let asked: &EscalationInput = input.escalation.as_ref().ok_or_else(empty)?;
+    let asked = input.escalation.as_ref().ok_or_else(empty)?;
     let mut claims = Vec::new();
     for (index, id) in asked.claims.iter().enumerate() {
         claims.push(claims::resolve(state, &applied.claims, id, format!("/escalation/claims/{index}"))?);
@@ -202,14 +206,7 @@ fn ask(
         (None, None) => (None, Vec::new()),
     };
     applied.reasons = reasons;
-    applied.question = Some(Asked {
-        question: asked.question.clone(),
-        reason: asked.reason.clone(),
-        claims,
-        offer: asked.offer_hash,
-        matter,
-        forced: false,
-    });
+    applied.question = Some(Asked { words: None, claims, offer: asked.offer_hash, matter, forced: false });
     Ok(())
 }
 
@@ -235,8 +232,7 @@ fn force(
     }
     applied.status = Status::Escalate;
     applied.question = Some(Asked {
-        question: clip(&question, most::QUESTION),
-        reason: String::new(),
+        words: Some(clip(&question, most::QUESTION)),
         claims,
         offer,
         matter: Some(matter),
@@ -247,7 +243,7 @@ fn force(
 
 /// Keeps the clauses that the seat's card has; a flag says that others were named (W-16).
 fn resolve_authority(
-    card: &Card,
+    card: Sight<'_>,
     cited: &[Cited],
     terms: usize,
     place: &str,
@@ -259,12 +255,16 @@ fn resolve_authority(
             let place = format!("{place}/{index}/term");
             return Err(Refusal::BadValue { place, detail: "the offer has no such term".into() });
         }
-        let exists = |clause: &String| clause.parse().is_ok_and(|at| card.clause(at).is_some());
-        let (found, missing): (Vec<String>, Vec<String>) = one.clauses.iter().cloned().partition(exists);
-        for clause in missing {
-            let message =
-                format!("term {} cites {clause:?}, which the seat's card does not have", one.term + 1);
-            flags.push(Flag::new("authority_unresolved", message));
+        let mut found = Vec::new();
+        for clause in &one.clauses {
+            let term = u32::from(one.term) + 1;
+            let message = format!("term {term} cites {clause:?}, which the seat's card does not have");
+            let flag = Flag::new("authority_unresolved", message);
+            if card.allows(clause, &flag) {
+                found.push(clause.clone());
+            } else {
+                flags.push(flag);
+            }
         }
         if !found.is_empty() {
             resolved.push(Cited { term: one.term, clauses: found });
@@ -274,17 +274,15 @@ fn resolve_authority(
 }
 
 /// Flags facts that the seat relies on without a claim (seed section 3, rule 1).
-fn tagged(state: &State, input: &EnvelopeInput, applied: &mut Applied) {
-    let mut covered: Vec<String> = applied.claims.iter().map(|claim| claim.text.clone()).collect();
-    covered.extend(state.claims.iter().map(|claim| claim.text.clone()));
-    let mine = applied.proposal.iter().flat_map(|proposal| &proposal.values);
-    let values = mine.chain(state.offers.iter().flat_map(|offer| &offer.values));
-    covered.extend(values.flat_map(facts::spellings));
-    let covered: Vec<&str> = covered.iter().map(String::as_str).collect();
+fn tagged(state: &State, input: &CommittedInput, applied: &mut Applied) {
+    let mut own = facts::Known::default();
+    applied.claims.iter().for_each(|claim| own.learn(&claim.text));
+    let values = applied.proposal.iter().flat_map(|proposal| &proposal.values);
+    values.flat_map(facts::spellings).for_each(|text| own.learn(&text));
     let terms = input.proposal.iter().flat_map(|proposal| &proposal.terms);
     let mut found: Vec<String> = Vec::new();
     for text in std::iter::once(&input.message).chain(terms) {
-        for fact in facts::untagged(text, &covered) {
+        for fact in facts::uncovered(text, &[&own, &state.said.facts]) {
             if !found.contains(&fact) {
                 found.push(fact);
             }

@@ -125,7 +125,15 @@ macro_rules! facts {
                 match self { $(Self::$variant(data) => data.payload,)* }
             }
 
-            fn name_payload(&mut self, digest: Digest) {
+            /// Whether entries of this type have a private part.
+            pub(crate) const fn is_private(&self) -> bool {
+                match self { $(Self::$variant(_) => {
+                    let bodies: &[&str] = &[$(stringify!($body))?];
+                    !bodies.is_empty()
+                })* }
+            }
+
+            pub(crate) fn name_payload(&mut self, digest: Digest) {
                 match self { $(Self::$variant(data) => data.payload = Some(digest),)* }
             }
 

@@ -9,7 +9,7 @@ use crate::state::{
     Offer, OfferStanding, Opened, Outcome, Phase, Principal, Question, RecordedBrief, Seat, Settled,
     ShareLink, State,
 };
-use crate::wire::{AnswerInput, Origin, Ruling, Status};
+use crate::wire::{AnswerInput, Origin, Ruling, Status, Verdict};
 use crate::{Amendment, ClaimId, QuestionId, SeatId};
 use canon::Digest;
 use env::Timestamp;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
     state.head = At(at);
+    state.at = Some(event.at);
     let body = event.body.as_ref();
     match &event.fact {
         Fact::RoomOpened(data) => opened(state, data, event.at),
@@ -203,6 +204,7 @@ fn opened(state: &mut State, data: &RoomOpened, at: Timestamp) {
             card_hash: None,
             clause_root: None,
             via: None,
+            reviewed: 0,
             card: None,
         })
         .collect();
@@ -227,24 +229,31 @@ fn joined(state: &mut State, data: &AgentJoined) {
 fn sent(state: &mut State, envelope: &Arc<Envelope>, at: Timestamp) {
     let (seat, seq) = (envelope.from.seat, envelope.seq);
     for claim in &envelope.claims {
-        state.claims.push(Claim {
-            id: claim.id.clone(),
-            seat,
-            seq,
-            speaker: Speaker::Proxy,
-            text: claim.text.clone(),
-            origin: claim.origin,
-            reference: claim.reference.clone(),
-            source: claim.source.clone(),
-            touches: claim.touches.clone(),
-            restates: claim.restates.clone(),
-            verified: claim.origin == Origin::Stated || claim.source.is_some(),
-            reviews: Vec::new(),
-            settled: None,
-        });
+        said(
+            state,
+            Claim {
+                id: claim.id.clone(),
+                seat,
+                seq,
+                speaker: Speaker::Proxy,
+                text: claim.text.clone(),
+                origin: claim.origin,
+                reference: claim.reference.clone(),
+                source: claim.source.clone(),
+                touches: claim.touches.clone(),
+                restates: claim.restates.clone(),
+                verified: claim.origin == Origin::Stated || claim.source.is_some(),
+                reviews: Vec::new(),
+                settled: None,
+            },
+        );
     }
     for review in &envelope.reviews {
-        if let Some(claim) = claim_mut(state, &review.claim_id) {
+        let Some(at) = state.claims.iter().rposition(|claim| claim.id == review.claim_id) else { continue };
+        if review.verdict != Verdict::Accept {
+            Arc::make_mut(&mut state.said).disputed.insert(at);
+        }
+        if let Some(claim) = state.claims.get_mut(at) {
             claim.reviews.push(ClaimReview {
                 by: seat,
                 verdict: review.verdict,
@@ -266,7 +275,17 @@ fn sent(state: &mut State, envelope: &Arc<Envelope>, at: Timestamp) {
         }
     }
     state.envelopes.push(Arc::clone(envelope));
+    // What is no question leaves nothing of the others without a review (W-23).
+    let claims = state.claims.len();
+    if let Some(seat) = seat_mut(state, seat).filter(|_| envelope.status != Status::Escalate) {
+        seat.reviewed = claims;
+    }
     moved_on(state, seat, envelope.status, at);
+}
+
+fn said(state: &mut State, claim: Claim) {
+    Arc::make_mut(&mut state.said).claim(state.claims.len(), &claim.text);
+    state.claims.push(claim);
 }
 
 fn offered(state: &mut State, envelope: &Envelope) {
@@ -284,6 +303,10 @@ fn offered(state: &mut State, envelope: &Envelope) {
                 offer.standing = OfferStanding::Superseded;
             }
         }
+    }
+    if !proposal.values.is_empty() {
+        let said = Arc::make_mut(&mut state.said);
+        proposal.values.iter().for_each(|value| said.value(value));
     }
     state.offers.push(Offer {
         hash,
@@ -373,7 +396,7 @@ fn answered(state: &mut State, data: &PrincipalAnswer, body: Option<&Body>, at: 
         };
     }
     let id = ClaimId::of_answer(data.seat, &data.question_id);
-    state.claims.push(answer_claim(id, data, seq, amendment));
+    said(state, answer_claim(id, data, seq, amendment));
     state.phase = Phase::Negotiating;
     state.waiting_since = Some(at);
 }

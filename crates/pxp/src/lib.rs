@@ -19,6 +19,7 @@ mod facts;
 mod id;
 pub mod limit;
 mod room;
+mod said;
 mod schema;
 pub mod state;
 pub mod v0;

@@ -4,6 +4,7 @@ use crate::command::{Actor, By, Driver, Policy, Scope, Standing};
 use crate::envelope::{CommittedInput, Envelope, Speaker};
 use crate::event::{QuestionBody, Reason, StallReason, Via};
 use crate::limit::TermValue;
+use crate::said::Said;
 use crate::wire::{Cited, Origin, Ruling, Source, Verdict};
 use crate::{Brief, Card, ClaimId, ClauseOpening, Flag, QuestionId, RoomId, SeatId, ShareId};
 use approvals::{Audience, EvidenceKind, Passkey};
@@ -43,6 +44,10 @@ pub struct State {
     pub brief: Option<RecordedBrief>,
     pub agreement: Option<Agreement>,
     pub left: Option<Left>,
+    /// The instant of the last entry: time does not go back in a room.
+    pub(crate) at: Option<Timestamp>,
+    /// Shared as `envelopes` are.
+    pub(crate) said: Arc<Said>,
     pub(crate) head: At,
 }
 
@@ -126,6 +131,8 @@ pub struct Seat {
     pub card_hash: Option<Digest>,
     pub clause_root: Option<Digest>,
     pub via: Option<Via>,
+    /// The claims before this place are its own or have its review.
+    pub(crate) reviewed: usize,
     /// `None` where the body is withheld or erased.
     pub card: Option<Card>,
 }
@@ -342,8 +349,9 @@ impl State {
         self.seats.get(id.index())
     }
 
+    /// Searched from the end: what is spoken of was mostly said just before.
     pub fn claim(&self, id: &ClaimId) -> Option<&Claim> {
-        self.claims.iter().find(|claim| claim.id == *id)
+        self.claims.iter().rev().find(|claim| claim.id == *id)
     }
 
     pub fn offer(&self, hash: Digest) -> Option<&Offer> {
@@ -436,8 +444,10 @@ impl State {
 
     /// Claims of the other seats that this seat has yet to review, oldest first. A principal's answer needs no review.
     pub fn to_review(&self, seat: SeatId) -> Vec<&Claim> {
+        let reviewed = self.seat(seat).map_or(0, |seat| seat.reviewed);
         self.claims
             .iter()
+            .skip(reviewed)
             .filter(|claim| claim.seat != seat && claim.speaker == Speaker::Proxy)
             .filter(|claim| !claim.reviews.iter().any(|review| review.by == seat))
             .collect()
@@ -445,7 +455,7 @@ impl State {
 
     /// This seat's challenges and conflicts that no ruling has cleared.
     pub fn disputes(&self, seat: SeatId) -> impl Iterator<Item = (&Claim, &ClaimReview)> {
-        self.claims.iter().flat_map(move |claim| {
+        self.said.disputed.iter().filter_map(|at| self.claims.get(*at)).flat_map(move |claim| {
             claim
                 .reviews
                 .iter()

@@ -2,7 +2,7 @@
 //! a limit of spec 2.2: nothing that will be hashed or signed is ever cut (W-14).
 
 use crate::limit::{self, Limit, TermValue};
-use crate::{QuestionId, Refusal};
+use crate::{CommittedInput, QuestionId, Refusal};
 use approvals::text::{identifier, look_alike};
 use canon::{Digest, Salt};
 use schemars::JsonSchema;
@@ -270,7 +270,13 @@ impl AnswerInput {
         if self.ruling != Ruling::Amend && !self.limits.is_empty() {
             return Err(Refusal::Misplaced { place: "/limits".into(), status: "amend" });
         }
-        count("/limits", self.limits.len(), most::LIMITS)
+        count("/limits", self.limits.len(), most::LIMITS)?;
+        for (index, limit) in self.limits.iter().enumerate() {
+            if let Some(text) = &limit.label {
+                label(&format!("/limits/{index}/label"), text)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -285,31 +291,14 @@ impl Party {
     }
 }
 
-impl CardInput {
-    /// Every length and count; limits are comparable and name a clause of this card.
+impl EscalationInput {
+    /// The words, which a committed input does not show.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        self.principal.check("/principal")?;
-        required("/goal", &self.goal, most::GOAL)?;
-        if self.must_haves.is_empty() {
-            return Err(Refusal::Empty { place: "/must_haves".into() });
-        }
-        for (list, clauses) in [
-            ("must_haves", &self.must_haves),
-            ("may_agree_to", &self.may_agree_to),
-            ("must_never", &self.must_never),
-            ("escalate_when", &self.escalate_when),
-            ("known_facts", &self.known_facts),
-        ] {
-            count(&format!("/{list}"), clauses.len(), most::CLAUSES)?;
-            for (index, clause) in clauses.iter().enumerate() {
-                required(&format!("/{list}/{index}"), clause, most::CLAUSE)?;
-            }
-        }
-        count("/limits", self.limits.len(), most::LIMITS)
+        question(&self.question, &self.reason)
     }
 }
 
-impl EnvelopeInput {
+impl CommittedInput {
     /// Every length and count, and that each member fits the status. What needs the room is checked where it is decided.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         required("/message", &self.message, most::MESSAGE)?;
@@ -328,8 +317,6 @@ impl EnvelopeInput {
         }
         cited("/authority", &self.authority)?;
         if let Some(escalation) = &self.escalation {
-            required("/escalation/question", &escalation.question, most::QUESTION)?;
-            bounded("/escalation/reason", &escalation.reason, most::QUESTION_REASON)?;
             count("/escalation/claims", escalation.claims.len(), most::DEPENDS_ON)?;
         }
         self.check_status()
@@ -440,6 +427,12 @@ impl ProposalInput {
         }
         cited("/proposal/authority", &self.authority)
     }
+}
+
+/// The words of a question.
+pub(crate) fn question(question: &str, reason: &str) -> Result<(), Refusal> {
+    required("/escalation/question", question, most::QUESTION)?;
+    bounded("/escalation/reason", reason, most::QUESTION_REASON)
 }
 
 fn cited(place: &str, cited: &[Cited]) -> Result<(), Refusal> {

@@ -76,6 +76,9 @@ pub struct Report {
     pub pinned: bool,
     /// What was read and checked, for display: names are stable, values are text.
     pub facts: BTreeMap<&'static str, String>,
+    /// Of a room, what could not be checked because it is withheld or rests on what is: `brief`, `card of seat B`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unchecked: Vec<String>,
     /// Of evidence, what was checked one by one.
     #[serde(flatten)]
     pub evidence: Option<Evidence>,
@@ -136,6 +139,7 @@ impl Report {
             detail: None,
             pinned,
             facts: BTreeMap::new(),
+            unchecked: Vec::new(),
             evidence: None,
             message: None,
         }

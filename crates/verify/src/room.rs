@@ -23,6 +23,7 @@ pub(crate) fn check(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) ->
     bundle.check_head(&entries).map_err(refused)?;
     let folded = bundle.replay(&entries).map_err(refused)?;
     bundle.check_brief(&folded).map_err(refused)?;
+    report.unchecked = folded.unchecked.iter().map(ToString::to_string).collect();
     if let Some(trust) = trust.filter(|trust| !trust.origins.is_empty()) {
         origins(&folded, trust)?;
     }

@@ -76,6 +76,9 @@ pub fn shown(report: &Report) -> String {
         (Verdict::Refused, _) => format!("refused: {}", report.code.unwrap_or_default()),
         (Verdict::Unusable, _) => format!("unusable: {}", report.code.unwrap_or_default()),
     }];
+    if report.verdict == Verdict::Valid && report.unchecked.iter().any(|what| what == "brief") {
+        lines.iter_mut().for_each(|line| line.push_str(". The brief was not checked"));
+    }
     if let Some(place) = &report.place {
         lines.push(format!("  at {place}"));
     }
@@ -99,6 +102,9 @@ pub fn shown(report: &Report) -> String {
     for claim in report.message.iter().flat_map(|message| &message.claims) {
         let why = claim.code.map(|code| format!(" ({code})")).unwrap_or_default();
         lines.push(format!("  claim {}: {}{why}", claim.id, claim.verdict));
+    }
+    if !report.unchecked.is_empty() {
+        lines.push(format!("  not checked, as it is withheld or rests on what is: {}", report.unchecked.join(", ")));
     }
     for (name, value) in &report.facts {
         lines.push(format!("  {name}: {value}"));

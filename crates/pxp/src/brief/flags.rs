@@ -123,13 +123,17 @@ fn fact(message: &str) -> String {
     inner.unwrap_or(quoted).to_owned()
 }
 
-/// Whether a text has the fact as a word of its own, not as a part of another number.
+/// Whether a text has the fact, not as a part of another number or word.
 fn holds(text: &str, fact: &str) -> bool {
-    let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let joins = |one: Option<char>, other: Option<char>| {
+        one.zip(other).is_some_and(|(one, other)| {
+            (one.is_numeric() && other.is_numeric()) || (one.is_alphabetic() && other.is_alphabetic())
+        })
+    };
     text.match_indices(fact).any(|(at, found)| {
         let (before, rest) = text.split_at(at);
-        !joins(before.chars().next_back())
-            && !joins(rest.get(found.len()..).and_then(|rest| rest.chars().next()))
+        let after = rest.get(found.len()..).and_then(|rest| rest.chars().next());
+        !joins(before.chars().next_back(), found.chars().next()) && !joins(found.chars().next_back(), after)
     })
 }
 

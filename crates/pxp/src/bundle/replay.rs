@@ -1,22 +1,18 @@
-//! Replays a chain and checks every rule that the entries and the payloads at hand can show. A room whose every entry
-//! was decided by this crate passes; a forger who can recompute hashes and even sign heads must still obey the rules.
+//! Replays a chain: each entry is judged as the server judged it, from the room before it and the payloads at hand. What
+//! `decide` would not have recorded is refused, also where a forger recomputes hashes and signs heads.
+
+mod envelope;
 
 use crate::brief;
-use crate::command::Standing;
-use crate::decide::{decided, verify};
-use crate::envelope::{CommittedInput, Envelope, answer_commitment, question_commitment};
-use crate::event::{AcceptedBy, AnswerBody, Body, EnvelopeSent, Event, Fact, PrincipalAnswer, Recorded};
-use crate::limit::is_label;
-use crate::state::{Asked, OfferStanding, Phase, State};
-use crate::wire::{AnswerInput, Cited, Origin, Source, Status};
-use crate::{ClaimId, Room, SeatId};
-use approvals::{Decided, EvidenceKind};
+use crate::decide::may_record;
+use crate::envelope::{Escalation, answer_commitment, question_commitment};
+use crate::event::{Body, Disclosed, Escalated, Event, Fact, Reason};
+use crate::state::{Phase, State};
+use crate::{QuestionId, Refusal, Room, SeatId, wire};
 use canon::Digest;
-use env::Timestamp;
-use keys::Signature;
 use ledger::{Aggregate, Entry, Fault, Head};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 
 /// What a replay has seen.
 #[derive(Debug, Clone, Default)]
@@ -32,19 +28,40 @@ pub struct Folded {
     pub origins: BTreeMap<String, u64>,
     /// Some envelope is withheld: what depends on the transcript was not checked, the brief among it.
     pub partial: bool,
+    /// What could not be checked, because it is withheld or rests on what is.
+    pub unchecked: BTreeSet<Unchecked>,
 }
 
-/// The reviews of an envelope, of which each has an entry after it.
-#[derive(Default)]
-struct Open {
-    envelope: Option<Arc<Envelope>>,
-    told: usize,
+/// A part of a room that a replay could not check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unchecked {
+    /// Its words were not computed again.
+    Brief,
+    Agreement,
+    /// What was said, offered, reviewed and accepted.
+    Messages,
+    /// Messages of the seat were not held against its clauses and limits.
+    Card(SeatId),
+    Questions(SeatId),
+    /// Answers, or whether they answer what was asked.
+    Answers(SeatId),
+    Confirmations(SeatId),
+    Disclosures(SeatId),
 }
 
-impl Open {
-    /// The one whose entry is next.
-    fn next(&self) -> Option<&crate::Review> {
-        self.envelope.as_ref()?.reviews.get(self.told)
+impl fmt::Display for Unchecked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, seat) = match self {
+            Self::Brief => return f.write_str("brief"),
+            Self::Agreement => return f.write_str("agreement"),
+            Self::Messages => return f.write_str("messages"),
+            Self::Card(seat) => ("card", seat),
+            Self::Questions(seat) => ("questions", seat),
+            Self::Answers(seat) => ("answers", seat),
+            Self::Confirmations(seat) => ("confirmations", seat),
+            Self::Disclosures(seat) => ("disclosures", seat),
+        };
+        write!(f, "{what} of seat {seat}")
     }
 }
 
@@ -60,15 +77,15 @@ pub fn fold(entries: &[Entry]) -> Result<Folded, Fault> {
 
 /// Replays events, each with the head that its entry makes.
 pub(super) fn replay(events: impl Iterator<Item = Result<(Event, Head), Fault>>) -> Result<Folded, Fault> {
-    let mut folded = Folded::default();
+    let mut run = Run::default();
     let mut last = Head::EMPTY;
-    let mut open = Open::default();
     for next in events {
         let (event, head) = next?;
         let fault = |code| Fault::new(code, format!("entry {}", head.seq));
-        check(&mut folded, &event, &mut open).map_err(fault)?;
-        Room::evolve(&mut folded.state, &event, head);
-        after(&folded, &event).map_err(fault)?;
+        run.check(&event).map_err(fault)?;
+        Room::evolve(&mut run.folded.state, &event, head);
+        run.expect(&event);
+        let folded = &mut run.folded;
         if event.fact.payload().is_some() && event.body.is_none() {
             folded.withheld.push(head.seq);
         }
@@ -77,427 +94,322 @@ pub(super) fn replay(events: impl Iterator<Item = Result<(Event, Head), Fault>>)
         }
         last = head;
     }
-    if open.next().is_none() {
-        Ok(folded)
-    } else {
-        Err(Fault::new("bad_review", format!("entry {}", last.seq)))
+    match run.expected.front() {
+        None => Ok(run.folded),
+        // What belongs to one append was cut.
+        Some(expected) => Err(Fault::new(expected.code(), format!("entry {}", last.seq))),
     }
 }
 
-/// What must hold before an entry is folded.
-fn check(folded: &mut Folded, event: &Event, reviews: &mut Open) -> Result<(), &'static str> {
-    let state = &folded.state;
-    if state.room.is_none() != matches!(event.fact, Fact::RoomOpened(_)) {
-        return Err("bad_order");
-    }
-    if !matches!(event.fact, Fact::Reviewed(_)) && reviews.next().is_some() {
-        return Err("bad_review");
-    }
-    if state.is_ended() && !outlives(&event.fact) {
-        return Err("after_end");
-    }
-    match &event.fact {
-        Fact::CardSealed(data) => {
-            if state.phase != Phase::Drafting
-                || state.seat(data.seat).is_none_or(|seat| seat.card_hash.is_some())
-            {
-                return Err("bad_order");
+/// A replay under way.
+#[derive(Default)]
+struct Run {
+    folded: Folded,
+    /// What must come next, in the same append.
+    expected: VecDeque<Expected>,
+    /// Envelopes so far, withheld ones among them.
+    envelopes: u64,
+    asking: Asking,
+}
+
+/// What an envelope makes the server ask, as far as it follows from what is at hand.
+#[derive(Default)]
+struct Asking {
+    /// The server's own words.
+    words: Option<String>,
+    reasons: Option<Vec<Reason>>,
+}
+
+/// An entry that an append must go on with.
+enum Expected {
+    /// Exactly this, its private part aside.
+    Fact(Fact),
+    /// The question of this escalation, where what it is about was not computed.
+    Asked(Escalation),
+    Joined(SeatId),
+    Sealed(SeatId),
+    Brief,
+}
+
+impl Expected {
+    fn is(&self, fact: &Fact) -> bool {
+        match (self, fact) {
+            (Self::Fact(expected), fact) => {
+                let mut expected = expected.clone();
+                if let Some(payload) = fact.payload() {
+                    expected.name_payload(payload);
+                }
+                expected == *fact
             }
-            if let Some(Body::Card(card)) = &event.body {
+            (Self::Asked(told), Fact::Escalated(data)) => {
+                told.id == data.question_id
+                    && told.commitment == data.question_commitment
+                    && told.claims == data.claims
+                    && told.offer_hash == data.offer_hash
+                    && told.forced == data.forced
+            }
+            (Self::Joined(seat), Fact::AgentJoined(data)) => data.seat == *seat,
+            (Self::Sealed(seat), Fact::CardSealed(data)) => data.seat == *seat,
+            (Self::Brief, Fact::BriefRecorded(_)) => true,
+            _ => false,
+        }
+    }
+
+    const fn code(&self) -> &'static str {
+        match self {
+            Self::Fact(fact) => brought_about(fact),
+            Self::Asked(_) => "bad_escalation",
+            Self::Joined(_) => "bad_join",
+            Self::Sealed(_) => "bad_order",
+            Self::Brief => "bad_brief",
+        }
+    }
+}
+
+/// The code of what an envelope or an end brings about; empty for what anybody does.
+const fn brought_about(fact: &Fact) -> &'static str {
+    match fact {
+        Fact::Reviewed(_) => "bad_review",
+        Fact::Escalated(_) => "bad_escalation",
+        Fact::Agreement(_) => "bad_agreement",
+        Fact::TurnLimit(_) => "bad_turn_limit",
+        Fact::BriefRecorded(_) => "bad_brief",
+        _ => "",
+    }
+}
+
+impl Run {
+    /// What must hold before an entry is folded.
+    fn check(&mut self, event: &Event) -> Result<(), &'static str> {
+        let state = &self.folded.state;
+        if event.fact.payload().is_some() != event.fact.is_private() {
+            return Err("bad_payload");
+        }
+        if state.at.is_some_and(|last| event.at < last) {
+            return Err("bad_time");
+        }
+        match self.expected.pop_front() {
+            Some(expected) if !expected.is(&event.fact) => return Err(expected.code()),
+            Some(_) if state.at != Some(event.at) => return Err("bad_time"),
+            Some(_) => {}
+            None => unasked(state, &event.fact, self.folded.partial)?,
+        }
+        if let (Some(Body::Answer(body)), Some(commitment)) = (&event.body, commitment(&event.fact))
+            && answer_commitment(&body.salt, &body.body) != commitment
+        {
+            return Err("bad_commitment");
+        }
+        let may = may_record(state, &event.fact, event.body.as_ref(), event.at);
+        if let Err(refusal) = &may {
+            // A claim or an offer of a message that is withheld is not known here.
+            let unknown = match event.fact {
+                Fact::ClaimConfirmed(_) | Fact::SourceAttached(_) => {
+                    matches!(refusal, Refusal::UnknownClaim { .. })
+                }
+                _ => matches!(refusal, Refusal::OfferUnknown),
+            };
+            if !(self.folded.partial && unknown) {
+                return Err(code(&event.fact, refusal));
+            }
+        }
+        match &event.fact {
+            Fact::CardSealed(data) => {
+                let Some(Body::Card(card)) = &event.body else {
+                    return self.leave(Unchecked::Card(data.seat));
+                };
                 if card.hash().ok() != Some(data.card_hash) || card.principal.name != data.principal {
                     return Err("bad_card_hash");
                 }
                 if card.clause_root().ok() != Some(data.clause_root) {
                     return Err("bad_clause_root");
                 }
-                labels(card.limits.iter().filter_map(|limit| limit.label.as_deref()))?;
-            }
-        }
-        Fact::EnvelopeSent(data) => {
-            if state.phase != Phase::Negotiating || state.turn != Some(data.seat) {
-                return Err("bad_turn");
-            }
-            match &event.body {
-                Some(Body::Envelope(recorded)) => {
-                    check_envelope(state, data, recorded, folded.partial)?;
-                    if check_signature(state, data, recorded)? {
-                        folded.signatures += 1;
-                    }
-                    *reviews = Open { envelope: Some(Arc::clone(&recorded.envelope)), told: 0 };
+                let whole = card.pxp == "0" && card.amendments.is_empty() && card.salt.is_some();
+                match card.check() {
+                    Ok(()) if whole => Ok(()),
+                    Err(Refusal::LabelSuspicious { .. }) => Err("bad_label"),
+                    _ => Err("bad_card"),
                 }
-                _ => folded.partial = true,
             }
+            Fact::EnvelopeSent(data) => self.envelope(data, event),
+            Fact::Escalated(data) => self.escalated(data, event.body.as_ref()),
+            Fact::AnswerRelayed(data) => self.answered(data.seat, &data.question_id, event),
+            Fact::AnswerDisowned(data) => self.answered(data.seat, &data.question_id, event),
+            Fact::PrincipalAnswer(data) => self.answered(data.seat, &data.question_id, event),
+            Fact::ClaimConfirmed(data) => {
+                if may.is_err() || event.body.is_none() {
+                    return self.leave(Unchecked::Confirmations(data.seat));
+                }
+                self.folded.evidence += event.proofs().filter(|proof| proof.signs()).count();
+                Ok(())
+            }
+            Fact::Agreement(_) if self.folded.partial => self.leave(Unchecked::Agreement),
+            Fact::Disclosed(data) => {
+                let Some(Body::Disclosure(shown)) = &event.body else {
+                    return self.leave(Unchecked::Disclosures(data.seat));
+                };
+                disclosed(state, data, shown)
+            }
+            Fact::BriefRecorded(data) => {
+                if let Some(Body::Brief(told)) = &event.body
+                    && told.hash().ok() != Some(data.brief_hash)
+                {
+                    return Err("bad_brief");
+                }
+                let computed = brief::compute(state, event.at).ok_or("bad_order")?;
+                if computed.outcome != data.outcome {
+                    return Err("bad_brief");
+                }
+                if self.folded.partial {
+                    return self.leave(Unchecked::Brief);
+                }
+                if computed.hash().ok() == Some(data.brief_hash) { Ok(()) } else { Err("bad_brief") }
+            }
+            _ => Ok(()),
         }
-        Fact::Reviewed(data) => check_review(folded.partial, data, reviews)?,
+    }
+
+    /// What must come next, once an entry is folded.
+    fn expect(&mut self, event: &Event) {
+        let state = &self.folded.state;
+        match &event.fact {
+            Fact::RoomOpened(_) => self.expected.push_back(Expected::Joined(SeatId::A)),
+            // Who is known before any agent has joined took the seat with the invite.
+            Fact::PrincipalEnrolled(data)
+                if state.seat(data.seat).is_some_and(|seat| seat.agent.is_none()) =>
+            {
+                self.expected.push_back(Expected::Joined(data.seat));
+            }
+            Fact::EnvelopeSent(_) => self.expect_end(),
+            Fact::CardSuperseded(data) => self.expected.push_back(Expected::Sealed(data.seat)),
+            Fact::Agreement(_) | Fact::TurnLimit(_) | Fact::Stalled(_) | Fact::Withdrawn(_) => {
+                self.expected.push_back(Expected::Brief);
+            }
+            _ => {}
+        }
+    }
+
+    fn leave(&mut self, what: Unchecked) -> Result<(), &'static str> {
+        self.folded.unchecked.insert(what);
+        Ok(())
+    }
+
+    fn escalated(&mut self, data: &Escalated, body: Option<&Body>) -> Result<(), &'static str> {
+        let asking = std::mem::take(&mut self.asking);
+        let Some(Body::Question(body)) = body else { return self.leave(Unchecked::Questions(data.seat)) };
+        let commitment = question_commitment(&body.salt, &body.question, &body.reason).ok();
+        if commitment != Some(data.question_commitment) {
+            return Err("bad_commitment");
+        }
+        let asked = match asking.words {
+            Some(words) => body.question == words && body.reason.is_empty(),
+            None => wire::question(&body.question, &body.reason).is_ok(),
+        };
+        let reasoned = asking.reasons.is_none_or(|reasons| reasons == body.reasons);
+        if asked && reasoned { Ok(()) } else { Err("bad_escalation") }
+    }
+
+    /// Counts what was verified. Evidence over a question or a card that is withheld could not be.
+    fn answered(&mut self, seat: SeatId, question: &QuestionId, event: &Event) -> Result<(), &'static str> {
+        let state = &self.folded.state;
+        let known = state.question(question).is_some_and(|question| question.body.is_some())
+            && state.seat(seat).is_some_and(|seat| seat.card.is_some());
+        if event.body.is_none() || !known {
+            return self.leave(Unchecked::Answers(seat));
+        }
+        let last = event.proofs().last();
+        self.folded.evidence += usize::from(last.is_some_and(crate::Proof::signs));
+        Ok(())
+    }
+}
+
+/// What nothing before has brought about: where envelopes are withheld they may have.
+fn unasked(state: &State, fact: &Fact, partial: bool) -> Result<(), &'static str> {
+    let code = brought_about(fact);
+    if code.is_empty() {
+        return Ok(());
+    }
+    let most = state.room.as_ref().map_or(0, |room| room.policy.max_turns);
+    let fits = match fact {
+        Fact::Reviewed(_) | Fact::Agreement(_) => state.phase == Phase::Negotiating,
         Fact::Escalated(data) => {
-            let told = state.envelopes.last().and_then(|envelope| envelope.escalation.as_ref());
-            let agrees = told.is_some_and(|told| {
-                told.id == data.question_id
-                    && told.commitment == data.question_commitment
-                    && told.claims == data.claims
-                    && told.offer_hash == data.offer_hash
-                    && told.forced == data.forced
-            });
-            if !agrees && !folded.partial {
-                return Err("bad_escalation");
-            }
-            if let Some(Body::Question(body)) = &event.body
-                && question_commitment(&body.salt, &body.question, &body.reason).ok()
-                    != Some(data.question_commitment)
-            {
-                return Err("bad_commitment");
-            }
-        }
-        Fact::AnswerRelayed(data) => {
-            pending(state, data.seat, &data.question_id)?;
-            if let Some(Body::Answer(body)) = &event.body {
-                check_commitment(body, data.answer_commitment)?;
-            }
-        }
-        Fact::AnswerDisowned(data) => {
-            pending(state, data.seat, &data.question_id)?;
-            if let Some(Body::Proof(proof)) = &event.body {
-                let question = state.question(&data.question_id).ok_or("bad_answer")?;
-                if let Some(ask) = state.confirm_ask(question) {
-                    let statement = ask.statement(Decided::Decline, None, &proof.nonce).hash();
-                    check_proof(folded, data.seat, proof, statement, event.at)?;
-                }
-            }
-        }
-        Fact::PrincipalAnswer(data) => {
-            pending(state, data.seat, &data.question_id)?;
-            if let Some(Body::Answer(body)) = &event.body {
-                check_answer(folded, data, body, event.at)?;
-            }
-        }
-        Fact::ClaimConfirmed(data) => {
-            if let (Some(Body::Proof(proof)), Ok(ask)) =
-                (&event.body, state.claim_ask(data.seat, &data.claim_id))
-            {
-                let decided = if data.accept { Decided::Approve } else { Decided::Decline };
-                if proof.by != data.by || proof.evidence.kind() != data.evidence {
-                    return Err("bad_evidence");
-                }
-                let statement = ask.statement(decided, None, &proof.nonce).hash();
-                check_proof(folded, data.seat, proof, statement, event.at)?;
-            }
-        }
-        Fact::SourceAttached(data) if !data.source.is_https() => return Err("bad_source"),
-        Fact::Agreement(data) => {
-            let others = state.seats.len().saturating_sub(1);
-            let accepted: &[SeatId] = match &data.accepted_by {
-                AcceptedBy::One(seat) => std::slice::from_ref(seat),
-                AcceptedBy::All(seats) => seats,
-            };
-            let offer = state.offer(data.offer_hash).filter(|offer| {
-                offer.standing == OfferStanding::Open
-                    && offer.is_open(event.at)
-                    && offer.accepted.len() == others
-                    && offer.accepted.iter().map(|one| one.seat).eq(accepted.iter().copied())
-                    && offer.proposal_hash == data.proposal_hash
-                    && offer.seat == data.proposed_by
-                    && offer.seq == data.proposed_seq
-            });
-            if offer.is_none() && !folded.partial {
-                return Err("bad_agreement");
-            }
+            state.phase == Phase::Negotiating
+                && state.turn == Some(data.seat)
+                && data.question_id == QuestionId::nth(state.questions.len() + 1)
         }
         Fact::TurnLimit(data) => {
-            let most = state.room.as_ref().map_or(0, |room| room.policy.max_turns);
-            if state.turns < most || data.turns != state.turns {
-                return Err("bad_turn_limit");
-            }
-        }
-        Fact::Stalled(data) => {
-            let due = state.deadline().is_some_and(|(at, reason)| event.at >= at && reason == data.reason);
-            if !due {
-                return Err("bad_deadline");
-            }
-        }
-        Fact::Disclosed(data) => {
-            let seat = state.seat(data.seat).ok_or("bad_disclosure")?;
-            if seat.card_hash != Some(data.card_hash) {
-                return Err("bad_disclosure");
-            }
-            if let Some(Body::Disclosure(shown)) = &event.body {
-                let whole = match &shown.card {
-                    Some(card) => data.reference.is_none() && card.hash().ok() == Some(data.card_hash),
-                    None => true,
-                };
-                let part = match (&shown.clause, seat.clause_root) {
-                    (Some(clause), Some(root)) => {
-                        data.reference == Some(clause.reference) && clause.is_of(root).unwrap_or(false)
-                    }
-                    (None, _) => true,
-                    (Some(_), None) => false,
-                };
-                if !whole || !part || shown.card.is_none() == shown.clause.is_none() {
-                    return Err("bad_disclosure");
-                }
-            }
-        }
-        Fact::BriefRecorded(data) => {
-            let told = match &event.body {
-                Some(Body::Brief(told)) => Some(told.as_ref()),
-                _ => None,
-            };
-            // Its payload is its canonical form.
-            if told.is_some() && data.payload != Some(data.brief_hash) {
-                return Err("bad_brief");
-            }
-            if state.brief.is_some() {
-                return Err("bad_order");
-            }
-            let computed = brief::compute(state, event.at).ok_or("bad_order")?;
-            if computed.outcome != data.outcome {
-                return Err("bad_brief");
-            }
-            let same = || told == Some(&computed) || computed.hash().ok() == Some(data.brief_hash);
-            if !folded.partial && !same() {
-                return Err("bad_brief");
-            }
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-/// What must hold once an entry is folded.
-fn after(folded: &Folded, event: &Event) -> Result<(), &'static str> {
-    let Fact::PrincipalAnswer(data) = &event.fact else { return Ok(()) };
-    let Some(card) = folded.state.seat(data.seat).and_then(|seat| seat.card.as_ref()) else { return Ok(()) };
-    if card.hash().ok() != Some(data.card_hash) {
-        return Err("bad_card_hash");
-    }
-    if card.clause_root().ok() != Some(data.clause_root) {
-        return Err("bad_clause_root");
-    }
-    Ok(())
-}
-
-/// What may follow the end: showing, sharing, credentials, and the brief itself.
-const fn outlives(fact: &Fact) -> bool {
-    matches!(
-        fact,
-        Fact::BriefRecorded(_)
-            | Fact::Disclosed(_)
-            | Fact::Shared(_)
-            | Fact::Unshared(_)
-            | Fact::SeatRotated(_)
-            | Fact::RoomResumed(_)
-    )
-}
-
-fn check_envelope(
-    state: &State,
-    data: &EnvelopeSent,
-    recorded: &Recorded,
-    partial: bool,
-) -> Result<(), &'static str> {
-    let envelope = &recorded.envelope;
-    if envelope.hash().ok() != Some(data.envelope_hash) {
-        return Err("bad_envelope_hash");
-    }
-    let seat = state.seat(data.seat).ok_or("bad_envelope")?;
-    let seq_follows = partial || data.seq == crate::enforce::next_seq(state);
-    let agrees = envelope.seq == data.seq
-        && seq_follows
-        && envelope.from.seat == data.seat
-        && envelope.status == data.status
-        && Some(&envelope.room) == state.id()
-        && Some(envelope.intent_hash) == seat.card_hash
-        && envelope.from.principal == seat.name
-        && envelope.from.agent == seat.agent
-        && envelope.message == recorded.input.message;
-    if !agrees {
-        return Err("bad_envelope");
-    }
-    if !is_as_sent(envelope, &recorded.input) {
-        return Err("bad_input");
-    }
-    if !envelope.claims.iter().filter_map(|claim| claim.source.as_ref()).all(Source::is_https) {
-        return Err("bad_source");
-    }
-    let values = envelope.proposal.iter().flat_map(|proposal| &proposal.values);
-    labels(values.map(|value| value.label.as_str()))?;
-    check_offer(envelope)?;
-    if envelope.status == Status::Agree && !partial {
-        let accepts = envelope.accepts.as_ref().ok_or("bad_acceptance")?;
-        let offer = accepts.offer_hash.and_then(|hash| state.offer(hash)).ok_or("bad_acceptance")?;
-        let exact = offer.standing == OfferStanding::Open
-            && offer.seat != data.seat
-            && offer.seq == accepts.seq
-            && offer.proposal_hash == accepts.proposal_hash
-            && recorded.input.accepts == accepts.offer_hash;
-        if !exact {
-            return Err("bad_acceptance");
-        }
-    }
-    Ok(())
-}
-
-/// Whether enforcement alone lies between what the seat sent (and may have signed) and what is recorded: claims get ids
-/// and may lose their origin, citations that the card does not have are left out, a question may be forced.
-fn is_as_sent(envelope: &Envelope, input: &CommittedInput) -> bool {
-    let claims = envelope.claims.len() == input.claims.len()
-        && envelope.claims.iter().zip(&input.claims).enumerate().all(|(index, (claim, sent))| {
-            claim.id == ClaimId::of_envelope(envelope.from.seat, envelope.seq, index + 1)
-                && claim.text == sent.text
-                && claim.quote == sent.quote
-                && claim.source == sent.source
-                && claim.touches == sent.touches
-                && (claim.origin == sent.origin
-                    || claim.origin == Origin::Assumed
-                    || claim.restates.is_some())
-        });
-    let reviews = envelope.reviews.len() == input.reviews.len()
-        && envelope.reviews.iter().zip(&input.reviews).all(|(review, sent)| {
-            review.claim_id.as_str() == sent.claim_id
-                && review.verdict == sent.verdict
-                && review.reason == sent.reason
-                && review.touches == sent.touches
-        });
-    let proposal = match (&envelope.proposal, &input.proposal) {
-        (None, None) => true,
-        (Some(proposal), Some(sent)) => {
-            proposal.terms == sent.terms
-                && proposal.values == sent.values
-                && are_among(&proposal.authority, &sent.authority)
+            state.phase == Phase::Negotiating && state.turns >= most && data.turns == state.turns
         }
         _ => false,
     };
-    let status = envelope.status == input.status
-        || envelope.escalation.as_ref().is_some_and(|escalation| escalation.forced);
-    claims && reviews && proposal && status && are_among(&envelope.authority, &input.authority)
+    if partial && fits { Ok(()) } else { Err(code) }
 }
 
-fn labels<'a>(mut labels: impl Iterator<Item = &'a str>) -> Result<(), &'static str> {
-    if labels.all(is_label) { Ok(()) } else { Err("bad_label") }
-}
-
-/// Every clause cited was cited for the same term.
-fn are_among(cited: &[Cited], sent: &[Cited]) -> bool {
-    cited.iter().all(|one| {
-        let same = || sent.iter().filter(|other| other.term == one.term);
-        one.clauses.iter().all(|clause| same().any(|other| other.clauses.contains(clause)))
-    })
-}
-
-fn check_offer(envelope: &Envelope) -> Result<(), &'static str> {
-    let Some(proposal) = &envelope.proposal else {
-        let none = envelope.proposal_hash.is_none() && envelope.offer_hash.is_none();
-        return if none { Ok(()) } else { Err("bad_offer_hash") };
-    };
-    let offer =
-        proposal.offer_hash(&envelope.room, envelope.seq, envelope.from.seat, envelope.intent_hash).ok();
-    if proposal.proposal_hash().ok() == envelope.proposal_hash
-        && offer == envelope.offer_hash
-        && offer.is_some()
-    {
-        Ok(())
-    } else {
-        Err("bad_offer_hash")
+fn commitment(fact: &Fact) -> Option<Digest> {
+    match fact {
+        Fact::AnswerRelayed(data) => Some(data.answer_commitment),
+        Fact::PrincipalAnswer(data) => Some(data.answer_commitment),
+        _ => None,
     }
 }
 
-/// Whether the envelope was signed; a seat with a key signs every one.
-fn check_signature(state: &State, data: &EnvelopeSent, recorded: &Recorded) -> Result<bool, &'static str> {
-    let key = state.seat(data.seat).and_then(|seat| seat.key);
-    match (key, &recorded.signature) {
-        (None, None) if !data.signed => Ok(false),
-        (Some(key), Some(signature)) if data.signed => {
-            let signature = Signature::from_base64url(signature).map_err(|_| "bad_signature")?;
-            let (Some(room), Some(id)) = (state.id(), &recorded.msg_id) else { return Err("bad_signature") };
-            let hash = recorded.input.signing_hash(room, data.seat, id).map_err(|_| "bad_signature")?;
-            key.verify(hash.as_bytes(), &signature).map_err(|_| "bad_signature")?;
-            Ok(true)
+fn disclosed(
+    state: &State,
+    data: &Disclosed,
+    shown: &crate::event::DisclosureBody,
+) -> Result<(), &'static str> {
+    let seat = state.seat(data.seat).ok_or("bad_disclosure")?;
+    let shows = match (&shown.card, &shown.clause, seat.clause_root) {
+        (Some(card), None, _) => data.reference.is_none() && card.hash().ok() == Some(data.card_hash),
+        (None, Some(clause), Some(root)) => {
+            data.reference == Some(clause.reference) && clause.is_of(root).unwrap_or(false)
         }
-        _ => Err("bad_signature"),
-    }
-}
-
-fn check_review(partial: bool, data: &crate::event::Reviewed, open: &mut Open) -> Result<(), &'static str> {
-    let Some(told) = open.next() else {
-        return if partial { Ok(()) } else { Err("bad_review") };
+        _ => false,
     };
-    let agrees = told.claim_id == data.claim_id && told.verdict == data.verdict;
-    open.told += 1;
-    if agrees { Ok(()) } else { Err("bad_review") }
+    if shows { Ok(()) } else { Err("bad_disclosure") }
 }
 
-fn pending(state: &State, seat: SeatId, id: &crate::QuestionId) -> Result<(), &'static str> {
-    match state.pending() {
-        Some(question) if question.seat == seat && question.id == *id => Ok(()),
-        _ => Err("bad_answer"),
+/// The code under which a verifier refuses what the server would have refused.
+fn code(fact: &Fact, refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::RoomUnknown | Refusal::RoomExists | Refusal::Sealed => return "bad_order",
+        Refusal::Paused => return "paused",
+        Refusal::RoomEnded { .. } => return "after_end",
+        Refusal::LabelSuspicious { .. } => return "bad_label",
+        _ => {}
     }
-}
-
-fn check_commitment(body: &AnswerBody, commitment: Digest) -> Result<(), &'static str> {
-    if answer_commitment(&body.salt, &body.body) == commitment { Ok(()) } else { Err("bad_commitment") }
-}
-
-fn check_answer(
-    folded: &mut Folded,
-    data: &PrincipalAnswer,
-    body: &AnswerBody,
-    at: Timestamp,
-) -> Result<(), &'static str> {
-    check_commitment(body, data.answer_commitment)?;
-    let input: AnswerInput = canon::from_slice(body.body.as_bytes()).map_err(|_| "bad_answer")?;
-    let question = folded.state.question(&data.question_id).ok_or("bad_answer")?.clone();
-    let agrees = input.question_id == data.question_id
-        && input.ruling == data.ruling
-        && input.clears == data.clears
-        && input.public_summary == data.public_summary
-        && data.clears.iter().all(|claim| question.claims.contains(claim));
-    if !agrees {
-        return Err("bad_answer");
+    let evidence = matches!(
+        refusal,
+        Refusal::EvidenceNotAccepted
+            | Refusal::WrongPerson
+            | Refusal::StatementMismatch
+            | Refusal::BadSignature
+    );
+    match fact {
+        Fact::RoomOpened(_) => "bad_opening",
+        Fact::AgentJoined(_) => "bad_join",
+        Fact::PrincipalEnrolled(_) => "bad_enrolment",
+        Fact::CardSealed(_) | Fact::CardSuperseded(_) => "bad_card",
+        Fact::AnswerRelayed(_) | Fact::AnswerDisowned(_) | Fact::PrincipalAnswer(_) if evidence => {
+            "bad_evidence"
+        }
+        Fact::PrincipalAnswer(_) if matches!(refusal, Refusal::Bug(_)) => "bad_card_hash",
+        Fact::AnswerRelayed(_) | Fact::AnswerDisowned(_) | Fact::PrincipalAnswer(_) => "bad_answer",
+        Fact::ClaimConfirmed(_) if evidence => "bad_evidence",
+        Fact::ClaimConfirmed(_) => "bad_confirmation",
+        Fact::SourceAttached(_) => "bad_source",
+        Fact::OfferWithdrawn(_) => "bad_withdrawal",
+        Fact::OfferExpired(_) => "bad_expiry",
+        Fact::Stalled(_) => "bad_deadline",
+        Fact::Withdrawn(_) => "bad_leave",
+        Fact::Disclosed(_) => "bad_disclosure",
+        Fact::Shared(_) | Fact::Unshared(_) => "bad_share",
+        Fact::SeatRotated(_) => "bad_rotation",
+        Fact::RoomPaused(_) | Fact::RoomResumed(_) => "bad_pause",
+        Fact::EnvelopeSent(_) => "bad_envelope",
+        Fact::Reviewed(_)
+        | Fact::Escalated(_)
+        | Fact::Agreement(_)
+        | Fact::TurnLimit(_)
+        | Fact::BriefRecorded(_) => brought_about(fact),
     }
-    labels(input.limits.iter().filter_map(|limit| limit.label.as_deref()))?;
-    let proof = body.confirmation.as_ref().unwrap_or(&body.proof);
-    if proof.by != data.by || proof.evidence.kind() != data.evidence {
-        return Err("bad_evidence");
-    }
-    let relayed = data.evidence == EvidenceKind::Relayed;
-    let standing = match (relayed, &body.confirmation) {
-        (true, _) => Standing::Relayed,
-        (false, None) => Standing::Direct,
-        (false, Some(_)) => Standing::Confirmed,
-    };
-    let taken = folded.state.room.as_ref().is_some_and(|room| {
-        if relayed { !room.policy.holds_relayed() } else { room.policy.evidence.contains(&data.evidence) }
-    });
-    if data.standing != standing || !taken {
-        return Err("bad_evidence");
-    }
-    let statement = match (&body.confirmation, &question.state) {
-        (None, _) => folded
-            .state
-            .question_ask(&question)
-            .map(|ask| ask.statement(decided(data.ruling), Some(&body.body), &proof.nonce).hash()),
-        (Some(_), Asked::Held(_)) => folded
-            .state
-            .confirm_ask(&question)
-            .map(|ask| ask.statement(Decided::Approve, None, &proof.nonce).hash()),
-        (Some(_), _) => return Err("bad_answer"),
-    };
-    match statement {
-        Some(statement) => check_proof(folded, data.seat, proof, statement, at),
-        None => Ok(()),
-    }
-}
-
-fn check_proof(
-    folded: &mut Folded,
-    seat: SeatId,
-    proof: &crate::Proof,
-    statement: Digest,
-    at: Timestamp,
-) -> Result<(), &'static str> {
-    let seat = folded.state.seat(seat).ok_or("bad_evidence")?;
-    verify(proof, statement, &seat.principal, at).map_err(|_| "bad_evidence")?;
-    if matches!(proof.evidence.kind(), EvidenceKind::Passkey | EvidenceKind::Ed25519) {
-        folded.evidence += 1;
-    }
-    Ok(())
 }

@@ -3,20 +3,14 @@
 use super::Draft;
 use crate::command::{Actor, Leave, Pause, Reply, Resume, WithdrawOffer};
 use crate::event::{OfferExpired, OfferWithdrawn, RoomPaused, RoomResumed, Stalled, Withdrawn};
-use crate::state::OfferStanding;
+use crate::state::{Offer, OfferStanding, State};
 use crate::wire::{self, most};
 use crate::{Refusal, SeatId};
+use env::Timestamp;
 
 pub(crate) fn withdraw(draft: &mut Draft<'_>, withdraw: &WithdrawOffer) -> Result<Reply, Refusal> {
     let hand = draft.hand(&withdraw.actor, withdraw.seat)?;
     draft.going_on()?;
-    wire::bounded("/reason", &withdraw.reason, most::REASON)?;
-    let now = draft.now();
-    let offer = draft.state.offer(withdraw.offer_hash).ok_or(Refusal::OfferUnknown)?;
-    if offer.seat != withdraw.seat {
-        return Err(Refusal::NotPermitted);
-    }
-    open_offer(offer.standing, offer.expires_at.is_some_and(|end| now >= end))?;
     draft.push(
         OfferWithdrawn {
             seat: withdraw.seat,
@@ -33,7 +27,6 @@ pub(crate) fn withdraw(draft: &mut Draft<'_>, withdraw: &WithdrawOffer) -> Resul
 pub(crate) fn leave(draft: &mut Draft<'_>, leave: &Leave) -> Result<Reply, Refusal> {
     let hand = draft.hand(&leave.actor, leave.seat)?;
     draft.going_on()?;
-    wire::bounded("/reason", &leave.reason, most::REASON)?;
     draft.end(Withdrawn {
         seat: leave.seat,
         by_principal: hand.is_principal(),
@@ -46,7 +39,6 @@ pub(crate) fn leave(draft: &mut Draft<'_>, leave: &Leave) -> Result<Reply, Refus
 pub(crate) fn pause(draft: &mut Draft<'_>, pause: &Pause) -> Result<Reply, Refusal> {
     switch(draft, &pause.actor)?;
     draft.going_on()?;
-    wire::bounded("/reason", &pause.reason, most::REASON)?;
     draft.push(RoomPaused { reason: pause.reason.clone(), payload: None }, None)?;
     Ok(Reply::Done)
 }
@@ -83,6 +75,48 @@ pub(crate) fn tick(draft: &mut Draft<'_>) -> Result<Reply, Refusal> {
         draft.end(Stalled { reason, seat, payload: None })?;
     }
     Ok(Reply::Done)
+}
+
+/// The seat that made an open offer takes it back.
+pub(super) fn may_withdraw(state: &State, data: &OfferWithdrawn, at: Timestamp) -> Result<(), Refusal> {
+    wire::bounded("/reason", &data.reason, most::REASON)?;
+    let offer = state.offer(data.offer_hash).ok_or(Refusal::OfferUnknown)?;
+    if offer.seat != data.seat {
+        return Err(Refusal::NotPermitted);
+    }
+    is_hand(state, data.seat, data.by_principal)?;
+    open_offer(offer.standing, offer.expires_at.is_some_and(|end| at >= end))
+}
+
+/// An open offer lapses at its expiry, not before.
+pub(super) fn may_expire(state: &State, data: &OfferExpired, at: Timestamp) -> Result<(), Refusal> {
+    let offer = state.offer(data.offer_hash).ok_or(Refusal::OfferUnknown)?;
+    if offer.seat != data.seat || offer.standing != OfferStanding::Open || offer.is_open(at) {
+        return Err(Refusal::NotPermitted);
+    }
+    Ok(())
+}
+
+pub(super) fn may_leave(state: &State, data: &Withdrawn) -> Result<(), Refusal> {
+    wire::bounded("/reason", &data.reason, most::REASON)?;
+    is_hand(state, data.seat, data.by_principal)
+}
+
+/// A room ends by its deadline once that has come, and once the offers that have lapsed are marked.
+pub(super) fn may_stall(state: &State, data: &Stalled, at: Timestamp) -> Result<(), Refusal> {
+    let due = state.deadline().is_some_and(|(due, reason)| at >= due && reason == data.reason);
+    let lapsed = |offer: &Offer| offer.standing == OfferStanding::Open && !offer.is_open(at);
+    if due && state.turn == Some(data.seat) && !state.offers.iter().any(lapsed) {
+        Ok(())
+    } else {
+        Err(Refusal::NotPermitted)
+    }
+}
+
+/// The seat is there, and somebody answers for it where its principal is said to have acted.
+fn is_hand(state: &State, seat: SeatId, by_principal: bool) -> Result<(), Refusal> {
+    let found = state.seat(seat).ok_or(Refusal::SeatUnknown { seat })?;
+    if by_principal && found.principal.audience.is_none() { Err(Refusal::WrongPerson) } else { Ok(()) }
 }
 
 /// Refuses an offer that no longer, or never, bound.

@@ -3,6 +3,7 @@
 use super::Draft;
 use crate::command::{Actor, Bearer, By, Driver, Enrol, Invite, Join, Open, Policy, Reply};
 use crate::event::{AgentJoined, OpenedSeat, PrincipalEnrolled, RoomOpened};
+use crate::state::State;
 use crate::wire::{self, most};
 use crate::{Refusal, SeatId};
 use approvals::{Audience, EvidenceKind};
@@ -12,7 +13,10 @@ pub(crate) fn open(draft: &mut Draft<'_>, open: &Open) -> Result<Reply, Refusal>
         return Err(Refusal::RoomExists);
     }
     let Actor::Opener { by } = &open.actor else { return Err(Refusal::NotPermitted) };
-    check(open)?;
+    wire::required("/topic", &open.topic, most::TOPIC)?;
+    if let Some(agent) = &open.agent {
+        wire::name("/agent", agent, most::AGENT)?;
+    }
     let mut invites = Vec::new();
     let mut seats = Vec::new();
     for (index, plan) in open.seats.iter().enumerate() {
@@ -36,8 +40,8 @@ pub(crate) fn open(draft: &mut Draft<'_>, open: &Open) -> Result<Reply, Refusal>
     draft.push(
         RoomOpened {
             topic: open.topic.clone(),
-            protocol: "PXP/0".to_owned(),
-            profile: "strict".to_owned(),
+            protocol: PROTOCOL.to_owned(),
+            profile: PROFILE.to_owned(),
             room: open.room.clone(),
             seats,
             policy: open.policy.clone(),
@@ -58,9 +62,6 @@ pub(crate) fn open(draft: &mut Draft<'_>, open: &Open) -> Result<Reply, Refusal>
 pub(crate) fn join(draft: &mut Draft<'_>, join: &Join) -> Result<Reply, Refusal> {
     draft.going_on()?;
     let seat = draft.seat(join.seat)?;
-    if let Some(agent) = &join.agent {
-        wire::name("/agent", agent, most::AGENT)?;
-    }
     match &join.actor {
         Actor::Seat { seat: own } if *own == join.seat => return relabel(draft, join),
         Actor::Invite { seat: own } if *own == join.seat => {
@@ -102,16 +103,10 @@ pub(crate) fn join(draft: &mut Draft<'_>, join: &Join) -> Result<Reply, Refusal>
 
 pub(crate) fn enrol(draft: &mut Draft<'_>, enrol: &Enrol) -> Result<Reply, Refusal> {
     draft.going_on()?;
-    let seat = draft.seat(enrol.seat)?;
+    draft.seat(enrol.seat)?;
     match &enrol.actor {
         Actor::Link { seat: own } if *own == enrol.seat => {}
         _ => return Err(Refusal::NotPermitted),
-    }
-    if seat.principal.link_used {
-        return Err(Refusal::InviteUsed);
-    }
-    if seat.principal.audience.is_some() {
-        return Err(Refusal::PrincipalBound);
     }
     match &enrol.as_member {
         Some(audience @ (Audience::Member { .. } | Audience::Approvers { .. })) => {
@@ -122,8 +117,7 @@ pub(crate) fn enrol(draft: &mut Draft<'_>, enrol: &Enrol) -> Result<Reply, Refus
         Some(Audience::Holder { .. }) => Err(Refusal::NotPermitted),
         None => {
             let secret = Bearer::fresh(draft.env);
-            let stream = draft.state.id().map(crate::RoomId::stream).unwrap_or_default();
-            let audience = Audience::Holder { stream, role: format!("principal:{}", enrol.seat) };
+            let audience = holder(&draft.state, enrol.seat);
             enrolled(draft, enrol.seat, audience, Some(&secret), Some(enrol))?;
             Ok(Reply::Enrolled { seat: enrol.seat, principal_secret: Some(secret) })
         }
@@ -176,12 +170,12 @@ fn enrolled(
 fn relabel(draft: &mut Draft<'_>, join: &Join) -> Result<Reply, Refusal> {
     let seat = draft.seat(join.seat)?;
     let reply = Reply::Joined { seat: join.seat, seat_secret: None, principal_link: None };
+    if join.key.is_some() && join.key != seat.key {
+        return Err(Refusal::BadKey { detail: "a seat's key is the one it joined with".to_owned() });
+    }
     let Some(agent) = join.agent.clone().filter(|agent| seat.agent.as_ref() != Some(agent)) else {
         return Ok(reply);
     };
-    if seat.label_changes >= most::LABEL_CHANGES {
-        return Err(Refusal::LabelLimit { limit: most::LABEL_CHANGES });
-    }
     draft.push(
         AgentJoined { seat: join.seat, agent, secret_hash: None, link_hash: None, key: None, payload: None },
         None,
@@ -189,31 +183,85 @@ fn relabel(draft: &mut Draft<'_>, join: &Join) -> Result<Reply, Refusal> {
     Ok(reply)
 }
 
-fn check(open: &Open) -> Result<(), Refusal> {
-    wire::required("/topic", &open.topic, most::TOPIC)?;
-    if open.seats.len() < 2 {
-        return Err(Refusal::BadValue {
-            place: "/seats".into(),
-            detail: "a room has two seats or more".into(),
-        });
+/// A room as it may be opened: its seats in order, names that nobody takes for another's, a policy within bounds.
+pub(super) fn may_open(state: &State, data: &RoomOpened) -> Result<(), Refusal> {
+    if state.room.is_some() {
+        return Err(Refusal::RoomExists);
     }
-    wire::count("/seats", open.seats.len(), SeatId::MOST)?;
-    for (index, plan) in open.seats.iter().enumerate() {
+    wire::required("/topic", &data.topic, most::TOPIC)?;
+    let bad = |place: &str, detail: &str| Refusal::BadValue { place: place.into(), detail: detail.into() };
+    if data.protocol != PROTOCOL || data.profile != PROFILE {
+        return Err(bad("/profile", "PXP/0, strict"));
+    }
+    if data.seats.len() < 2 {
+        return Err(bad("/seats", "a room has two seats or more"));
+    }
+    wire::count("/seats", data.seats.len(), SeatId::MOST)?;
+    for (index, plan) in data.seats.iter().enumerate() {
         let place = format!("/seats/{index}/name");
         wire::principal(&place, &plan.name, most::SEAT_NAME)?;
-        let twin = open.seats.iter().take(index).position(|other| wire::are_alike(&plan.name, &other.name));
+        let twin = data.seats.iter().take(index).position(|other| wire::are_alike(&plan.name, &other.name));
         if let Some(seat) = twin.and_then(SeatId::at) {
             return Err(Refusal::NameAlike { place, seat });
         }
-        if matches!(plan.principal, Some(Audience::Holder { .. })) {
-            let place = format!("/seats/{index}/principal");
-            return Err(Refusal::BadValue { place, detail: "a holder enrols by link".into() });
+        if matches!(plan.audience, Some(Audience::Holder { .. })) {
+            return Err(bad(&format!("/seats/{index}/principal"), "a holder enrols by link"));
+        }
+        if SeatId::at(index) != Some(plan.seat) || plan.invite_hash.is_none() != (plan.seat == SeatId::A) {
+            return Err(bad(&format!("/seats/{index}"), "A first, and an invite for each of the others"));
         }
     }
-    if let Some(agent) = &open.agent {
-        wire::name("/agent", agent, most::AGENT)?;
+    check_policy(&data.policy)
+}
+
+/// The first to join a seat takes it, with a link for its person where nobody answers for it yet; others change the label.
+pub(super) fn may_join(state: &State, data: &AgentJoined) -> Result<(), Refusal> {
+    let seat = state.seat(data.seat).ok_or(Refusal::SeatUnknown { seat: data.seat })?;
+    wire::name("/agent", &data.agent, most::AGENT)?;
+    let brings = [data.secret_hash.is_some(), data.link_hash.is_some(), data.key.is_some()];
+    if seat.agent.is_some() {
+        return match brings {
+            [false, false, false] if seat.label_changes >= most::LABEL_CHANGES => {
+                Err(Refusal::LabelLimit { limit: most::LABEL_CHANGES })
+            }
+            [false, false, false] => Ok(()),
+            _ => Err(Refusal::InviteUsed),
+        };
     }
-    check_policy(&open.policy)
+    let driven = seat.driver == Driver::BuiltIn && data.key.is_none();
+    if (data.secret_hash.is_some() || driven) && data.link_hash.is_some() == seat.principal.audience.is_none()
+    {
+        Ok(())
+    } else {
+        Err(Refusal::NotPermitted)
+    }
+}
+
+/// A seat's person enrols once: with what they bring by link, or as somebody whom the organization knows.
+pub(super) fn may_enrol(state: &State, data: &PrincipalEnrolled) -> Result<(), Refusal> {
+    let seat = state.seat(data.seat).ok_or(Refusal::SeatUnknown { seat: data.seat })?;
+    if seat.principal.link_used {
+        return Err(Refusal::InviteUsed);
+    }
+    if seat.principal.audience.is_some() {
+        return Err(Refusal::PrincipalBound);
+    }
+    let good = match &data.audience {
+        Audience::Holder { .. } => {
+            data.audience == holder(state, data.seat)
+                && data.secret_hash.is_some()
+                && seat.principal.link.is_some()
+        }
+        Audience::Member { .. } | Audience::Approvers { .. } => {
+            data.secret_hash.is_none() && data.passkey.is_none() && data.key.is_none()
+        }
+    };
+    if good { Ok(()) } else { Err(Refusal::NotPermitted) }
+}
+
+fn holder(state: &State, seat: SeatId) -> Audience {
+    let stream = state.id().map(crate::RoomId::stream).unwrap_or_default();
+    Audience::Holder { stream, role: format!("principal:{seat}") }
 }
 
 fn check_policy(policy: &Policy) -> Result<(), Refusal> {
@@ -239,6 +287,9 @@ fn check_policy(policy: &Policy) -> Result<(), Refusal> {
     }
     Ok(())
 }
+
+const PROTOCOL: &str = "PXP/0";
+const PROFILE: &str = "strict";
 
 fn member(by: Option<&By>) -> Option<Audience> {
     match by {

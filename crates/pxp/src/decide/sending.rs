@@ -2,15 +2,15 @@
 
 use super::Draft;
 use crate::command::{Actor, Driver, Reply, Send, Sent};
-use crate::enforce::{self, Applied};
-use crate::envelope::{CommittedInput, Envelope, Escalation, From, Speaker, question_commitment};
+use crate::enforce::{self, Applied, Asked, Sight};
+use crate::envelope::{CommittedInput, Envelope, Escalation, From, Review, Speaker, question_commitment};
 use crate::event::{
-    AcceptedBy, Agreement, Body, EnvelopeSent, Escalated, QuestionBody, Recorded, Reviewed, TurnLimit,
+    AcceptedBy, Agreement, Body, EnvelopeSent, Escalated, Fact, QuestionBody, Recorded, Reviewed, TurnLimit,
 };
 use crate::state::{Phase, State};
 use crate::wire::{self, Status, most};
 use crate::{QuestionId, Refusal, SeatId};
-use canon::Salt;
+use canon::{Digest, Salt};
 use keys::Signature;
 use std::sync::Arc;
 
@@ -24,30 +24,46 @@ pub(crate) fn send(draft: &mut Draft<'_>, send: &Send) -> Result<Reply, Refusal>
         }
     }
     has_the_turn(&draft.state, seat)?;
-    send.envelope.check()?;
+    if let Some(words) = &send.envelope.escalation {
+        words.check()?;
+    }
     let salt = send.envelope.escalation.as_ref().and_then(|asked| asked.salt);
     let input = CommittedInput::of(&send.envelope, &salt.unwrap_or(Salt::from_bytes(draft.env.bytes32())))?;
+    input.check()?;
     check_signature(&draft.state, send, &input)?;
 
-    let applied = enforce::apply(&draft.state, seat, &send.envelope, draft.now())?;
-    let question = asked(draft, &applied, salt)?;
+    let gone = || Refusal::Bug("the seat's card is gone".to_owned());
+    let card = draft.state.seat(seat).and_then(|seat| seat.card.as_ref()).ok_or_else(gone)?;
+    let applied = enforce::apply(&draft.state, seat, Sight::of(card), &input, draft.now())?;
+    let question = asking(draft, send, &applied, salt)?;
     let input = match &question {
         // The recorded input carries the commitment of the question as it was recorded.
-        Some(question) => CommittedInput::of(&send.envelope, &question.body.salt)?,
+        Some(question) => CommittedInput::of(&send.envelope, &question.salt)?,
         None => input,
     };
-    let envelope = envelope(&draft.state, seat, &send.envelope.message, &applied, question.as_ref())?;
+    let commitment = match &question {
+        Some(QuestionBody { salt, question, reason, .. }) => {
+            Some(question_commitment(salt, question, reason)?)
+        }
+        None => None,
+    };
+    let envelope = envelope(&draft.state, seat, &send.envelope.message, &applied, commitment)?;
+    let follows: Vec<Fact> = follow(&envelope, applied.question.as_ref());
     record(draft, send, envelope, input)?;
-    match question {
-        Some(question) => escalate(draft, seat, question, &applied)?,
-        None => advance(draft, &applied)?,
+    for fact in follows {
+        if let Fact::Escalated(data) = fact {
+            let id = data.question_id.clone();
+            draft.push(*data, question.clone().map(|body| Body::Question(Box::new(body))))?;
+            draft.ask(&id, seat, id.to_string());
+        } else {
+            draft.push(fact, None)?;
+        }
+    }
+    match ending(&draft.state) {
+        Some(end) => draft.end(end)?,
+        None => draft.schedule(),
     }
     Ok(Reply::Sent(reply(&draft.state, draft.state.envelopes.last().map(AsRef::as_ref), false)?))
-}
-
-struct Asking {
-    id: QuestionId,
-    body: QuestionBody,
 }
 
 fn may_send(draft: &Draft<'_>, send: &Send) -> Result<(), Refusal> {
@@ -106,30 +122,30 @@ fn check_signature(state: &State, send: &Send, input: &CommittedInput) -> Result
     key.verify(hash.as_bytes(), &signature).map_err(|_| Refusal::BadSignature)
 }
 
-/// The question this envelope asks, with the words its principal reads.
-fn asked(draft: &mut Draft<'_>, applied: &Applied, salt: Option<Salt>) -> Result<Option<Asking>, Refusal> {
+/// What the principal reads of the question that this envelope asks.
+fn asking(
+    draft: &mut Draft<'_>,
+    send: &Send,
+    applied: &Applied,
+    salt: Option<Salt>,
+) -> Result<Option<QuestionBody>, Refusal> {
     let Some(asked) = &applied.question else { return Ok(None) };
-    // Questions cost no turn, so they have a cap of their own.
-    if draft.state.questions.len() >= most::QUESTIONS_PER_ROOM {
-        return Err(Refusal::RoomLimit { limit: most::QUESTIONS_PER_ROOM });
-    }
-    let id = QuestionId::nth(draft.state.questions.len() + 1);
-    let salt = salt.unwrap_or(Salt::from_bytes(draft.env.bytes32()));
-    let body = QuestionBody {
-        question: asked.question.clone(),
-        reason: asked.reason.clone(),
-        reasons: applied.reasons.clone(),
-        salt,
+    let own = send.envelope.escalation.as_ref();
+    let (question, reason) = match (&asked.words, own) {
+        (Some(words), _) => (words.clone(), String::new()),
+        (None, own) => own.map(|own| (own.question.clone(), own.reason.clone())).unwrap_or_default(),
     };
-    Ok(Some(Asking { id, body }))
+    let salt = salt.unwrap_or(Salt::from_bytes(draft.env.bytes32()));
+    Ok(Some(QuestionBody { question, reason, reasons: applied.reasons.clone(), salt }))
 }
 
-fn envelope(
+/// The envelope as it is recorded. `commitment` is that of its question's words.
+pub(crate) fn envelope(
     state: &State,
     id: SeatId,
     message: &str,
     applied: &Applied,
-    question: Option<&Asking>,
+    commitment: Option<Digest>,
 ) -> Result<Envelope, Refusal> {
     let gone = || Refusal::Bug("a seat without room or card has the turn".to_owned());
     let seat = state.seat(id).ok_or_else(gone)?;
@@ -141,10 +157,14 @@ fn envelope(
         None => None,
     };
     let proposal_hash = applied.proposal.as_ref().map(crate::Proposal::proposal_hash).transpose()?;
-    let escalation = match (question, &applied.question) {
-        (Some(asking), Some(asked)) => Some(Escalation {
-            id: asking.id.clone(),
-            commitment: question_commitment(&asking.body.salt, &asking.body.question, &asking.body.reason)?,
+    // Questions cost no turn, so they have a cap of their own.
+    if applied.question.is_some() && state.questions.len() >= most::QUESTIONS_PER_ROOM {
+        return Err(Refusal::RoomLimit { limit: most::QUESTIONS_PER_ROOM });
+    }
+    let escalation = match (commitment, &applied.question) {
+        (Some(commitment), Some(asked)) => Some(Escalation {
+            id: QuestionId::nth(state.questions.len() + 1),
+            commitment,
             claims: asked.claims.clone(),
             offer_hash: asked.offer,
             forced: asked.forced,
@@ -182,11 +202,10 @@ fn record(
     envelope: Envelope,
     input: CommittedInput,
 ) -> Result<(), Refusal> {
-    let (seq, seat, reviews) = (envelope.seq, send.seat, envelope.reviews.clone());
     draft.push(
         EnvelopeSent {
-            seq,
-            seat,
+            seq: envelope.seq,
+            seat: send.seat,
             status: envelope.status,
             envelope_hash: envelope.hash()?,
             signed: send.signature.is_some(),
@@ -198,46 +217,50 @@ fn record(
             msg_id: send.msg_id.clone(),
             signature: send.signature.clone(),
         }))),
-    )?;
-    for review in reviews {
-        let (claim_id, verdict) = (review.claim_id, review.verdict);
-        draft.push(Reviewed { seq, seat, claim_id, verdict, payload: None }, None)?;
-    }
-    Ok(())
+    )
 }
 
-fn escalate(draft: &mut Draft<'_>, seat: SeatId, asking: Asking, applied: &Applied) -> Result<(), Refusal> {
-    let Some(asked) = &applied.question else { return Ok(()) };
-    let seq = draft.state.envelopes.last().map_or(0, |envelope| envelope.seq);
-    let commitment = question_commitment(&asking.body.salt, &asking.body.question, &asking.body.reason)?;
-    draft.push(
-        Escalated {
+/// What is recorded after an envelope, in the same append: its reviews, its question. What it ends, [`ending`] says.
+pub(crate) fn follow(envelope: &Envelope, asked: Option<&Asked>) -> Vec<Fact> {
+    let (seq, seat) = (envelope.seq, envelope.from.seat);
+    let reviewed = |review: &Review| {
+        Fact::from(Reviewed {
+            seq,
+            seat,
+            claim_id: review.claim_id.clone(),
+            verdict: review.verdict,
+            payload: None,
+        })
+    };
+    let mut facts: Vec<Fact> = envelope.reviews.iter().map(reviewed).collect();
+    if let (Some(told), Some(asked)) = (&envelope.escalation, asked) {
+        facts.push(Fact::from(Escalated {
             seat,
             seq,
-            question_id: asking.id.clone(),
-            question_commitment: commitment,
-            claims: asked.claims.clone(),
-            offer_hash: asked.offer,
+            question_id: told.id.clone(),
+            question_commitment: told.commitment,
+            claims: told.claims.clone(),
+            offer_hash: told.offer_hash,
             matter: asked.matter,
-            forced: asked.forced,
+            forced: told.forced,
             payload: None,
-        },
-        Some(Body::Question(Box::new(asking.body))),
-    )?;
-    draft.ask(&asking.id, seat, asking.id.to_string());
-    draft.schedule();
-    Ok(())
+        }));
+    }
+    facts
 }
 
-/// Agreement if every other seat has accepted, else the next turn, or the end of turns.
-fn advance(draft: &mut Draft<'_>, applied: &Applied) -> Result<(), Refusal> {
-    let others = draft.state.seats.len().saturating_sub(1);
-    if applied.status == Status::Agree
-        && let Some(hash) = applied.accepts.as_ref().and_then(|accepts| accepts.offer_hash)
-        && let Some(offer) = draft.state.offer(hash).filter(|offer| offer.accepted.len() == others)
+/// The end that the last envelope has brought about: agreement once every other seat has accepted, or that of the turns.
+pub(crate) fn ending(state: &State) -> Option<Fact> {
+    let last = state.envelopes.last()?;
+    if last.status == Status::Escalate {
+        return None;
+    }
+    let others = state.seats.len().saturating_sub(1);
+    if let Some(hash) = last.accepts.as_ref().and_then(|accepts| accepts.offer_hash)
+        && let Some(offer) = state.offer(hash).filter(|offer| offer.accepted.len() == others)
     {
         let accepted: Vec<SeatId> = offer.accepted.iter().map(|one| one.seat).collect();
-        let agreement = Agreement {
+        return Some(Fact::from(Agreement {
             proposal_hash: offer.proposal_hash,
             proposed_by: offer.seat,
             accepted_by: match accepted.as_slice() {
@@ -247,16 +270,10 @@ fn advance(draft: &mut Draft<'_>, applied: &Applied) -> Result<(), Refusal> {
             offer_hash: offer.hash,
             proposed_seq: offer.seq,
             payload: None,
-        };
-        return draft.end(agreement);
+        }));
     }
-    let most = draft.state.room.as_ref().map_or(0, |room| room.policy.max_turns);
-    if draft.state.turns >= most {
-        let turns = draft.state.turns;
-        return draft.end(TurnLimit { turns, payload: None });
-    }
-    draft.schedule();
-    Ok(())
+    let most = state.room.as_ref().map_or(0, |room| room.policy.max_turns);
+    (state.turns >= most).then(|| Fact::from(TurnLimit { turns: state.turns, payload: None }))
 }
 
 fn reply(state: &State, envelope: Option<&Envelope>, replayed: bool) -> Result<Sent, Refusal> {

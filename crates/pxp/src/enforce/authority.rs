@@ -1,12 +1,13 @@
 //! The four cases in which a seat must ask (seed section 5, D27), each a reason with a name. A reason that the principal
 //! has allowed for the same matter is none any more.
 
+use super::Sight;
 use crate::brief::granting;
 use crate::envelope::{Flag, Review};
 use crate::event::Reason;
 use crate::limit::{Reading, TermValue};
 use crate::state::{Claim, State};
-use crate::wire::{Cited, Origin, Verdict};
+use crate::wire::{Cited, Origin, Ruling, Verdict};
 use crate::{Card, ClaimId, ClauseRef, List, SeatId};
 use canon::Digest;
 
@@ -24,19 +25,26 @@ pub(super) struct Subject<'a> {
 pub(super) fn reasons(
     state: &State,
     seat: SeatId,
-    card: &Card,
+    card: Sight<'_>,
     subject: &Subject<'_>,
     reviews: &[Review],
 ) -> Vec<Reason> {
-    let mut reasons = limits(card, subject);
+    let mut reasons = card.card.map(|card| limits(card, subject)).unwrap_or_default();
     reasons.extend(uncited(subject));
     if subject.accepting {
         reasons.extend(assumptions(state, seat, subject, reviews));
     }
+    // What a question allowed is in its words; where they are withheld the record says what was.
+    let unknown = card.told.is_some()
+        && state.ruled(seat, subject.matter, Ruling::Allow).any(|question| question.body.is_none());
     let allowed = state.allowed(seat, subject.matter);
     reasons.retain(|reason| {
         !allowed.iter().any(|other| other.code == reason.code && other.subject == reason.subject)
+            && (!unknown || card.flagged(&flag(reason)))
     });
+    if card.card.is_none() {
+        reasons.splice(0..0, told(card));
+    }
     // Only a ruling that names the claim clears a dispute, whatever else it allows (W-06).
     reasons.extend(disputes(state, seat, subject, reviews));
     reasons
@@ -69,6 +77,13 @@ fn limits(card: &Card, subject: &Subject<'_>) -> Vec<Reason> {
         Some(reason(code, limit.describe(), detail))
     };
     card.limits.iter().filter_map(of).collect()
+}
+
+/// The reasons of limits that the record gives.
+fn told(card: Sight<'_>) -> Vec<Reason> {
+    let codes = ["limit_crossed", "limit_unreadable", "escalate_when"];
+    let flags = card.flags().iter().filter(|flag| codes.contains(&flag.code.as_str()));
+    flags.map(|flag| reason(&flag.code, String::new(), "")).collect()
 }
 
 fn uncited(subject: &Subject<'_>) -> Vec<Reason> {

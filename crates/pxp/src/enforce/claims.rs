@@ -1,17 +1,18 @@
 //! Claims get their ids and their true origin; reviews must be of others' claims, and complete.
 
-use crate::envelope::{EnvelopeClaim, Flag, Review};
+use super::sight::{Clause, Sight};
+use crate::envelope::{CommittedInput, EnvelopeClaim, Flag, Review};
 use crate::state::{Claim, State};
-use crate::wire::{ClaimInput, EnvelopeInput, Origin, Status};
-use crate::{Card, ClaimId, ClauseRef, Refusal, SeatId};
+use crate::wire::{ClaimInput, Origin, Status};
+use crate::{ClaimId, Refusal, SeatId};
 
 /// Reviews of this envelope. Refused: a claim that does not exist or is the seat's own, two reviews of one claim, and,
 /// unless the seat only asks its principal, a claim of the others left without one (W-23).
 pub(super) fn review(
     state: &State,
     seat: SeatId,
-    card: &Card,
-    input: &EnvelopeInput,
+    card: Sight<'_>,
+    input: &CommittedInput,
 ) -> Result<Vec<Review>, Refusal> {
     let mut reviews: Vec<Review> = Vec::new();
     for (index, review) in input.reviews.iter().enumerate() {
@@ -46,7 +47,7 @@ pub(super) fn review(
 pub(super) fn make(
     state: &State,
     seat: SeatId,
-    card: &Card,
+    card: Sight<'_>,
     seq: u64,
     inputs: &[ClaimInput],
     flags: &mut Vec<Flag>,
@@ -56,7 +57,7 @@ pub(super) fn make(
         let id = ClaimId::of_envelope(seat, seq, index + 1);
         let touches = touching(card, &input.touches, &format!("/claims/{index}/touches"))?;
         let restated = restated(state, seat, input);
-        let (origin, flag) = origin(state, card, input, restated);
+        let (origin, flag) = origin(state, card, &id, input, restated);
         if let Some((code, why)) = flag {
             flags.push(Flag::new(code, format!("{id} is {}: {why}", word(origin))));
         }
@@ -91,9 +92,9 @@ pub(super) fn resolve(
 }
 
 /// Clause names that bear on a claim: each must be on the seat's card.
-fn touching(card: &Card, touches: &[String], place: &str) -> Result<Vec<String>, Refusal> {
+fn touching(card: Sight<'_>, touches: &[String], place: &str) -> Result<Vec<String>, Refusal> {
     for (index, clause) in touches.iter().enumerate() {
-        if !clause.parse().is_ok_and(|at| card.clause(at).is_some()) {
+        if !card.has(clause) {
             return Err(Refusal::UnknownClause { place: format!("{place}/{index}"), clause: clause.clone() });
         }
     }
@@ -107,13 +108,13 @@ fn restated<'a>(state: &'a State, seat: SeatId, input: &ClaimInput) -> Option<&'
     if let Some(cited) = cited.and_then(|id| state.claim(&id)).filter(|claim| claim.seat != seat) {
         return Some(cited);
     }
-    let words = normal(&input.text);
-    state.claims.iter().find(|claim| normal(&claim.text) == words).filter(|first| first.seat != seat)
+    state.said.first(&input.text).and_then(|at| state.claims.get(at)).filter(|first| first.seat != seat)
 }
 
 fn origin(
     state: &State,
-    card: &Card,
+    card: Sight<'_>,
+    id: &ClaimId,
     input: &ClaimInput,
     restated: Option<&Claim>,
 ) -> (Origin, Option<(&'static str, String)>) {
@@ -136,19 +137,14 @@ fn origin(
         }
         (Origin::Sourced, _) => (Origin::Sourced, None),
         (Origin::Stated, None) => assumed("claim_without_ref", "a stated claim names a clause"),
-        (Origin::Stated, Some(reference)) => {
-            let clause = reference.parse::<ClauseRef>().ok().and_then(|at| card.clause(at));
-            match (clause, input.quote.as_deref()) {
-                (Some(clause), Some(quote)) if !quotes(clause, quote) => {
-                    assumed("quote_not_in_clause", "the words quoted are not in the clause")
-                }
-                (Some(_), _) => (Origin::Stated, None),
-                (None, _) if names_a_claim(state, reference) => {
-                    assumed("claim_cites_claim", "a stated claim names a clause, not a claim")
-                }
-                (None, _) => assumed("ref_unresolved", "the seat's card has no such clause"),
+        (Origin::Stated, Some(reference)) => match card.states(id, reference, input.quote.as_deref()) {
+            Clause::Says => (Origin::Stated, None),
+            Clause::SaysOtherwise => assumed("quote_not_in_clause", "the words quoted are not in the clause"),
+            Clause::Missing if names_a_claim(state, reference) => {
+                assumed("claim_cites_claim", "a stated claim names a clause, not a claim")
             }
-        }
+            Clause::Missing => assumed("ref_unresolved", "the seat's card has no such clause"),
+        },
     }
 }
 
@@ -156,13 +152,13 @@ fn names_a_claim(state: &State, reference: &str) -> bool {
     reference.parse::<ClaimId>().is_ok_and(|id| state.claim(&id).is_some())
 }
 
-fn quotes(clause: &str, quote: &str) -> bool {
+pub(super) fn quotes(clause: &str, quote: &str) -> bool {
     let quote = normal(quote);
     !quote.is_empty() && normal(clause).contains(&quote)
 }
 
 /// Words as compared: case, spacing and closing punctuation aside.
-fn normal(text: &str) -> String {
+pub(crate) fn normal(text: &str) -> String {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     words.join(" ").trim_end_matches(['.', '!', '?', ',', ';', ':']).to_owned()
 }

@@ -122,7 +122,7 @@ impl Handler {
             topic: given.topic,
             name: given.your_principal,
             agent: given.agent_name.or_else(|| label::of(&parts.headers)),
-            key: None,
+            key: given.key,
             others,
             for_organization: false,
             max_turns: given.max_turns,

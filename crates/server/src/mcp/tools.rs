@@ -40,6 +40,10 @@ pub(crate) struct CreateRoom {
     /// How you are called in the record.
     #[serde(default)]
     pub agent_name: Option<String>,
+    /// A public key as a JWK: you then sign every envelope.
+    #[serde(default)]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, String>>")]
+    pub key: Option<keys::PublicKey>,
     #[serde(default)]
     pub max_turns: Option<u32>,
     /// Whether an answer that you relay waits for your principal's confirmation.

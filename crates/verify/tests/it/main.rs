@@ -24,6 +24,7 @@ mod export;
 #[allow(dead_code)]
 #[path = "../../../mandate/tests/it/fixture.rs"]
 mod fixture;
+mod forgeries;
 mod mandate_vectors;
 mod mandates;
 mod messages;

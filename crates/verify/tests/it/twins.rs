@@ -18,7 +18,7 @@ pub struct Case {
 
 /// Asks both verifiers all of it; a difference is named. Gives the verdicts.
 pub fn agree(cases: &[Case]) -> Vec<Verdict> {
-    agree_on(&["verdict", "code", "place"], cases)
+    agree_on(&["verdict", "code", "place", "unchecked"], cases)
 }
 
 /// The same, where only these members need to agree.
@@ -48,8 +48,8 @@ pub fn agree_at(
     let mut verdicts = Vec::new();
     let mut differences = Vec::new();
     for ((case, theirs), report) in cases.iter().zip(theirs).zip(ours) {
-        let ours =
-            serde_json::json!({ "verdict": report.verdict, "code": report.code, "place": report.place });
+        let ours = serde_json::json!({ "verdict": report.verdict, "code": report.code, "place": report.place,
+                "unchecked": report.unchecked });
         verdicts.push(report.verdict);
         if members.iter().any(|member| ours[member] != theirs[member]) {
             differences.push(format!("{}: {ours} here, {theirs} there", case.name));

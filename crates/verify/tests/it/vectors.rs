@@ -40,6 +40,9 @@ pub fn check(folder: &Path, made: &[Case]) {
         let report = verify(&bytes, case.pinned.then_some(&trust));
         let answer = json!({ "verdict": report.verdict, "code": report.code });
         assert_eq!(answer, json!({ "verdict": told["verdict"], "code": told["code"] }), "{}", case.name);
+        for (member, found) in [("place", json!(report.place)), ("unchecked", json!(report.unchecked))] {
+            assert_eq!(*told.get(member).unwrap_or(&found), found, "{member} of {}", case.name);
+        }
     }
 }
 
@@ -61,6 +64,8 @@ pub struct Case {
     verdict: &'static str,
     code: Option<&'static str>,
     why: &'static str,
+    place: Option<&'static str>,
+    unchecked: Option<&'static [&'static str]>,
 }
 
 impl Case {
@@ -77,16 +82,23 @@ impl Case {
             Some("duplicate_key" | "unknown_kind" | "trust_missing") => "unusable",
             Some(_) => "refused",
         };
-        Self { n, name, file, pinned, verdict, code, why }
+        Self { n, name, file, pinned, verdict, code, why, place: None, unchecked: None }
     }
     fn file_name(&self) -> String {
         format!("{:02}-{}", self.n, self.name)
     }
     fn told(&self) -> Value {
-        json!({
+        let mut told = json!({
             "n": self.n, "file": self.file_name(), "trust": self.pinned, "verdict": self.verdict,
             "code": self.code, "why": self.why,
-        })
+        });
+        if let Some(place) = self.place {
+            told["place"] = json!(place);
+        }
+        if let Some(unchecked) = self.unchecked {
+            told["unchecked"] = json!(unchecked);
+        }
+        told
     }
 }
 
@@ -356,6 +368,12 @@ fn cases() -> Vec<Case> {
             entry_of(bundle, "card_sealed")["data"]["card_hash"] = name;
         },
     );
+    let numbered = cases.len();
+    cases.extend(crate::forgeries::forgeries(&whole).into_iter().enumerate().map(|(index, forged)| Case {
+        place: forged.place,
+        unchecked: forged.unchecked,
+        ..Case::new(numbered + index + 1, forged.name, text(&forged.bundle), true, forged.code, forged.why)
+    }));
     cases
 }
 
@@ -363,16 +381,16 @@ fn value(bundle: pxp::bundle::Bundle) -> Value {
     serde_json::from_slice(&bundle.to_vec().unwrap()).unwrap()
 }
 
-fn entry_of<'a>(bundle: &'a mut Value, kind: &str) -> &'a mut Value {
+pub fn entry_of<'a>(bundle: &'a mut Value, kind: &str) -> &'a mut Value {
     bundle["entries"].as_array_mut().unwrap().iter_mut().find(|entry| entry["type"] == kind).unwrap()
 }
 
-fn payload_of(bundle: &mut Value, kind: &str) -> String {
+pub fn payload_of(bundle: &mut Value, kind: &str) -> String {
     entry_of(bundle, kind)["data"]["payload"].as_str().unwrap().to_owned()
 }
 
 /// Changes the first payload of a kind, and what names it.
-fn rewrite(bundle: &mut Value, kind: &str, edit: &dyn Fn(&mut Value)) {
+pub fn rewrite(bundle: &mut Value, kind: &str, edit: &dyn Fn(&mut Value)) {
     let name = payload_of(bundle, kind);
     let mut payload: Value = serde_json::from_str(bundle["payloads"][&name].as_str().unwrap()).unwrap();
     edit(&mut payload);
