@@ -48,7 +48,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "console",
-        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "pcm", "verify", "store", "server"],
+        &[
+            "canon",
+            "env",
+            "keys",
+            "ledger",
+            "approvals",
+            "pxp",
+            "mandate",
+            "pcm",
+            "verify",
+            "store",
+            "server",
+        ],
     ),
 ];
 

@@ -26,7 +26,8 @@ fn main() -> Outcome {
         return echo();
     }
     let this = std::env::current_exe()?;
-    let binary = std::env::var_os("COUNTERSIGN").map_or_else(|| this.with_file_name("countersign"), PathBuf::from);
+    let binary =
+        std::env::var_os("COUNTERSIGN").map_or_else(|| this.with_file_name("countersign"), PathBuf::from);
     if !binary.exists() {
         return Err(format!("{} is not there: cargo build --release -p countersign", binary.display()).into());
     }
@@ -113,7 +114,11 @@ fn play(mut input: ChildStdin, output: ChildStdout) -> Outcome<Vec<Duration>> {
     let times: Vec<Duration> =
         measured.filter_map(|(id, at)| Some(heard.get(id)?.saturating_duration_since(*at))).collect();
     let expected = usize::try_from(CALLS)?;
-    if times.len() == expected { Ok(times) } else { Err(format!("{} of {expected} answered", times.len()).into()) }
+    if times.len() == expected {
+        Ok(times)
+    } else {
+        Err(format!("{} of {expected} answered", times.len()).into())
+    }
 }
 
 fn call(id: u64) -> Vec<u8> {
@@ -129,7 +134,10 @@ fn echo() -> Outcome {
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let id = line.split("\"id\":").nth(1).and_then(|rest| rest.split(',').next()).unwrap_or("null");
-        writeln!(out, "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"ok\"}}]}}}}")?;
+        writeln!(
+            out,
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"ok\"}}]}}}}"
+        )?;
         out.flush()?;
     }
     Ok(())

@@ -56,7 +56,10 @@ pub fn input() -> io::Result<Reader> {
     if let Ok(pipe) = pipe::Receiver::from_owned_fd(own) {
         return Ok(Box::new(pipe));
     }
-    Ok(socket(again).map_or_else(|_| Box::new(tokio::io::stdin()) as Reader, |socket| Box::new(socket)))
+    match socket(again) {
+        Ok(socket) => Ok(Box::new(socket)),
+        Err(_) => Ok(Box::new(tokio::io::stdin())),
+    }
 }
 
 /// Standard output, as [`input`].
@@ -67,7 +70,10 @@ pub fn output() -> io::Result<Writer> {
     if let Ok(pipe) = pipe::Sender::from_owned_fd(own) {
         return Ok(Box::new(pipe));
     }
-    Ok(socket(again).map_or_else(|_| Box::new(tokio::io::stdout()) as Writer, |socket| Box::new(socket)))
+    match socket(again) {
+        Ok(socket) => Ok(Box::new(socket)),
+        Err(_) => Ok(Box::new(tokio::io::stdout())),
+    }
 }
 
 /// Some hosts give their servers sockets for pipes.

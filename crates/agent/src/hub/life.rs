@@ -81,7 +81,7 @@ impl Hub {
         up.known = true;
         up.link = Some(link);
         // Where there is one, the host's own greeting goes to it first; there are several, each is greeted by us.
-        up.ready = !many && !(again && self.greeting.is_some());
+        up.ready = !(many || again && self.greeting.is_some());
         if self.greeting.is_some() {
             self.greet_again(at);
         } else if many {

@@ -197,7 +197,7 @@ impl Hub {
             }
         }
         for line in early {
-            self.from_host(line);
+            self.host_said(line);
         }
         loop {
             match events.recv().await {
@@ -216,8 +216,8 @@ impl Hub {
 
     fn take(&mut self, event: Event) -> Option<End> {
         match event {
-            Event::Host(line) => self.from_host(line),
-            Event::From { up, line } => self.from_upstream(up, line),
+            Event::Host(line) => self.host_said(line),
+            Event::From { up, line } => self.upstream_said(up, line),
             Event::Up { up, link } => self.came_up(up, link),
             Event::Down { up, why } => return self.went_down(up, &why),
             Event::Forgot { up } => self.forgot(up),
@@ -235,7 +235,7 @@ impl Hub {
         let running = |hub: &Self| {
             hub.pending.values().any(|one| matches!(one.what, What::Running { .. } | What::Deciding { .. }))
         };
-        for (_, pending) in &mut self.pending {
+        for pending in self.pending.values_mut() {
             if let What::Deciding { cancelled, .. } = &mut pending.what {
                 *cancelled = true;
             }
@@ -259,7 +259,7 @@ impl Hub {
         End::Done
     }
 
-    fn from_host(&mut self, line: Vec<u8>) {
+    fn host_said(&mut self, line: Vec<u8>) {
         let Some(message) = read(line) else {
             let _ = self.host.send(wire::error(
                 "null",
@@ -377,7 +377,7 @@ impl Hub {
         }
     }
 
-    fn from_upstream(&mut self, up: usize, line: Vec<u8>) {
+    fn upstream_said(&mut self, up: usize, line: Vec<u8>) {
         let Some(message) = String::from_utf8(line).ok().and_then(Message::read) else {
             crate::warn(&format!("{} wrote a line that is no JSON-RPC message", self.name(up)));
             return;
