@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) enum Job {
-    Do(Command, Reply),
+    Do(Box<Command>, Reply),
     /// Looks at the state; what it gives is run once that state is durable.
     Look(Look),
     /// Something was not written, and waits to be decided again.
@@ -161,7 +161,7 @@ pub(crate) struct Writer {
 
 /// A command, who waits for it, and how often it was decided before.
 struct Waiting {
-    command: Command,
+    command: Box<Command>,
     reply: Reply,
     tries: usize,
 }

@@ -2,7 +2,6 @@
 
 use crate::house::*;
 use env::{Timestamp, Virtual};
-use pcm::signer::rpc::*;
 use signer::{Attest, Fault, FaultCode};
 use std::sync::Arc;
 use store::Journal;
