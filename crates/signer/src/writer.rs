@@ -161,7 +161,7 @@ pub(crate) struct Writer {
 
 /// A command, who waits for it, and how often it was decided before.
 struct Waiting {
-    command: Command,
+    command: Box<Command>,
     reply: Reply,
     tries: usize,
 }

@@ -123,10 +123,10 @@ fn trust_file(setup: &Setup) -> Result<(), Failure> {
         .iter()
         .map(|witness| serde_json::json!({"vkey": witness.key, "class": "operator"}))
         .collect();
-    let mut trust = serde_json::json!({"logs": [log], "algs": ["ed25519"]});
-    if let Some(trust) = trust.as_object_mut().filter(|_| !witnesses.is_empty()) {
-        trust.insert("witnesses".to_owned(), witnesses.into());
-    }
+    let trust = match witnesses.is_empty() {
+        true => serde_json::json!({"logs": [log], "algs": ["ed25519"]}),
+        false => serde_json::json!({"logs": [log], "algs": ["ed25519"], "witnesses": witnesses}),
+    };
     println!("{}", serde_json::to_string_pretty(&trust).map_err(Failure::unusable_by)?);
     Ok(())
 }

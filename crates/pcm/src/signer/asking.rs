@@ -143,7 +143,7 @@ pub(super) fn consume(
     };
     let call = run.calls.get(&(of.tool_call_id.to_string(), of.attempt));
     let open = match call {
-        Some(Call::Open(open)) => Some(open),
+        Some(Call::Open(open)) => Some(&**open),
         _ => None,
     };
     if open.is_some_and(|open| open.via.as_deref() != acting.via) {
@@ -158,13 +158,13 @@ pub(super) fn consume(
         return Ok(refused("TK-ARGS-INVALID", Vec::new(), "the arguments are no strict JSON", None));
     };
     let (Some(open), Some(approval)) = (open, approval) else {
-        let same = |open: &Open| {
+        let same = |open: &&Open| {
             let salt = at.house.secrets.salt(&open.decision_id);
             open.ruling == Ruling::Allow
                 && open.tool == of.tool.as_str()
                 && open.arguments == Some(Commitment::of(&salt, digest))
         };
-        return Ok(match open.filter(|open| same(open)) {
+        return Ok(match open.filter(same) {
             Some(open) => Decision {
                 records: Vec::new(),
                 answer: Answer::Consumed(Consumed {
