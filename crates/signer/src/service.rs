@@ -157,17 +157,15 @@ impl Service {
                 }
             }
         };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let feed = self.0.log.run(async {
-            let _ = stopped.await;
-        });
-        tokio::pin!(feed);
-        tokio::select! {
-            () = &mut shutdown => {}
-            () = ticks => {}
-            () = &mut feed => {}
+        {
+            // Let go before the end: what it was at in the log is nobody's then.
+            let feed = std::pin::pin!(self.0.log.run(std::future::pending()));
+            tokio::select! {
+                () = &mut shutdown => {}
+                () = ticks => {}
+                () = feed => {}
+            }
         }
-        drop(stop);
         if let Err(error) = self.0.log.finish().await {
             tracing::warn!(%error, "the evidence log's last checkpoint");
         }
