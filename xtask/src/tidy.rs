@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("notify", &["canon", "env", "keys", "ledger", "approvals", "fetch"]),
     ("evm", &["canon", "ledger", "fetch"]),
     ("verifier", &["canon", "env", "keys", "ledger", "mandate", "fetch", "evm"]),
+    ("agent", &["canon", "env", "ledger", "pcm", "signer", "fetch"]),
     (
         "server",
         &[
@@ -47,7 +48,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "console",
-        &["canon", "env", "keys", "ledger", "approvals", "pxp", "mandate", "pcm", "verify", "store", "server"],
+        &[
+            "canon",
+            "env",
+            "keys",
+            "ledger",
+            "approvals",
+            "pxp",
+            "mandate",
+            "pcm",
+            "verify",
+            "store",
+            "server",
+        ],
     ),
 ];
 

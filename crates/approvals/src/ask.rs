@@ -54,6 +54,16 @@ pub enum Audience {
     Holder { stream: String, role: String },
 }
 
+impl Audience {
+    /// The organization whose people these are.
+    pub const fn org(&self) -> Option<&OrgId> {
+        match self {
+            Self::Member { org, .. } | Self::Approvers { org } => Some(org),
+            Self::Holder { .. } => None,
+        }
+    }
+}
+
 /// A question to a person about exactly one act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {

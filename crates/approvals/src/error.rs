@@ -65,6 +65,8 @@ pub enum Refusal {
     CodeUnknown,
     #[error("this person has vouched already")]
     AlreadyVouched,
+    #[error("an owner may vouch from the seventh day on")]
+    OwnerTooNew,
     #[error("a delegation goes to another active member, ends within 90 days and after now")]
     BadDelegation,
     #[error("there is no such delegation")]
@@ -122,6 +124,7 @@ impl Refusal {
             Self::CredentialTaken => ("credential_taken", Who::Conflict),
             Self::CodeUnknown => ("code_unknown", Who::Unauthenticated),
             Self::AlreadyVouched => ("already_vouched", Who::Conflict),
+            Self::OwnerTooNew => ("owner_too_new", Who::Forbidden),
             Self::BadDelegation => ("bad_delegation", Who::Caller),
             Self::NoDelegation => ("no_delegation", Who::Missing),
             Self::BadQuietHours => ("bad_quiet_hours", Who::Caller),

@@ -298,20 +298,27 @@ impl LimitField {
         } else {
             vec![&self.value]
         };
-        let numeric = !matches!(kind, Kind::Date | Kind::Enum);
-        let mut exponent = None;
+        // One exponent holds for every value of a limit.
+        let decimals = match kind {
+            Kind::Money => Some(2),
+            Kind::Number => Some(texts.iter().map(|text| fraction(text)).max().unwrap_or(0)),
+            Kind::Duration | Kind::Count | Kind::Date | Kind::Enum => None,
+        };
+        let exponent =
+            decimals.map(u8::try_from).transpose().map_err(|_| bad("that is too many decimals."))?;
         let mut values = Vec::new();
         for text in texts {
-            if numeric {
-                let decimals = if kind == Kind::Money { 2 } else { fraction(text) };
-                let amount =
-                    scaled(text, decimals).ok_or_else(|| bad("write the value as a plain number."))?;
-                let places = u8::try_from(decimals).unwrap_or(0);
-                exponent = matches!(kind, Kind::Money | Kind::Number).then_some(places);
-                values.push(Scalar::Integer(amount));
-            } else {
-                values.push(Scalar::Text(text.to_owned()));
-            }
+            values.push(match kind {
+                Kind::Date | Kind::Enum => Scalar::Text(text.to_owned()),
+                Kind::Money | Kind::Number => Scalar::Integer(
+                    scaled(text, decimals.unwrap_or(0))
+                        .ok_or_else(|| bad("write the value as a plain number."))?,
+                ),
+                Kind::Duration | Kind::Count => Scalar::Integer(
+                    scaled(text, 0)
+                        .ok_or_else(|| bad("write a whole number, in a smaller unit if need be."))?,
+                ),
+            });
         }
         let value = match (reads_list, values.pop()) {
             (false, Some(one)) => Operand::One(one),
@@ -438,5 +445,47 @@ mod tests {
         assert_eq!(decimal(90_050, 2), "900.50");
         assert_eq!(decimal(-5, 2), "-0.05");
         assert_eq!(decimal(7, 0), "7");
+    }
+
+    /// What the form's row comes to: the values as they are compared, and what the person reads.
+    fn limit(kind: &str, op: &str, value: &str) -> Option<(Operand, Option<u8>)> {
+        let text = |text: &str| text.to_owned();
+        let unit = if kind == "duration" { "h" } else { "EUR" };
+        let row = LimitField {
+            n: 0,
+            label: text("rent"),
+            kind: text(kind),
+            op: text(op),
+            value: text(value),
+            unit: text(unit),
+            list: text("may_agree_to"),
+            line: text("1"),
+        };
+        let limit = row.limit().ok()??;
+        let again = LimitField { value: spelled(&limit).2, ..row };
+        assert_eq!(again.limit().unwrap().unwrap(), limit, "{kind} {value}: read back as written");
+        Some((limit.value, limit.exponent))
+    }
+
+    #[test]
+    fn a_limit_is_what_was_typed() {
+        let one = |amount| Operand::One(Scalar::Integer(amount));
+        let many = |amounts: &[i64]| Operand::Many(amounts.iter().copied().map(Scalar::Integer).collect());
+        for (kind, op, value, expected) in [
+            ("count", "le", "10", Some((one(10), None))),
+            ("count", "le", "1.0", None),
+            ("count", "in", "1, 2.5", None),
+            ("duration", "le", "15", Some((one(15), None))),
+            ("duration", "le", "1.5", None),
+            ("money", "le", "900.5", Some((one(90_050), Some(2)))),
+            ("money", "in", "1.5, 2", Some((many(&[150, 200]), Some(2)))),
+            ("number", "le", "1.25", Some((one(125), Some(2)))),
+            ("number", "in", "1.5, 2", Some((many(&[15, 20]), Some(1)))),
+            ("number", "in", "2, 1.5", Some((many(&[20, 15]), Some(1)))),
+            ("number", "not_in", "1.25, 3.5, 10", Some((many(&[125, 350, 1_000]), Some(2)))),
+            ("number", "le", "1.0000000000000000000000000000000000000000000001", None),
+        ] {
+            assert_eq!(limit(kind, op, value), expected, "{kind} {op} {value}");
+        }
     }
 }

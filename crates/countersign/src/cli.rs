@@ -44,6 +44,10 @@ pub enum Command {
     /// Evidence of what agents did: the runs of this server's signer, a sample to try, what records commit to
     #[command(subcommand)]
     Evidence(crate::commands::evidence::Evidence),
+    /// Stand in front of an MCP server: every call is decided by policy, recorded, and passed on unchanged
+    ///
+    /// Put it before the server in the host's configuration: countersign wrap -- npx some-mcp-server
+    Wrap(crate::commands::wrap::Wrap),
     /// Rooms, seen by the operator of this server
     #[command(subcommand)]
     Room(Room),

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod config;
 mod demo;
+mod dev;
 mod evidence;
 mod house;
 mod mandates;
@@ -41,6 +42,7 @@ fn quiet_when_nobody_reads() {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Verify(arguments) => return commands::verify::run(&arguments),
+        Command::Wrap(arguments) => return commands::wrap::run(&arguments),
         Command::Canon(arguments) => commands::canon::run(&arguments)?,
         Command::Mandate(command) => return wait(commands::mandate::run(&command)),
         Command::Evidence(command) => return wait(commands::evidence::run(&command)),

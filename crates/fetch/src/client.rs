@@ -73,6 +73,25 @@ impl Request {
     }
 }
 
+impl Request {
+    fn permitted(&self) -> Result<(), Error> {
+        let forbidden = [
+            header::HOST,
+            header::CONNECTION,
+            header::CONTENT_LENGTH,
+            header::TRANSFER_ENCODING,
+            header::UPGRADE,
+            header::TE,
+            header::TRAILER,
+            header::PROXY_AUTHORIZATION,
+        ];
+        match forbidden.iter().find(|name| self.headers.contains_key(*name)) {
+            Some(name) => Err(Error::HeaderRefused { name: name.to_string() }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Headers and body may hold secrets.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,6 +110,34 @@ pub struct Response {
 impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Response({}, {} bytes)", self.status, self.body.len())
+    }
+}
+
+/// How long an answer may come that is read as it comes.
+const LASTING: Duration = Duration::from_secs(24 * 3600);
+
+/// An answer whose body is still coming.
+pub struct Incoming {
+    answer: reqwest::Response,
+    host: String,
+}
+
+impl Incoming {
+    pub fn status(&self) -> StatusCode {
+        self.answer.status()
+    }
+    pub fn headers(&self) -> &HeaderMap {
+        self.answer.headers()
+    }
+    /// The next piece of the body, or nothing at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        self.answer.chunk().await.map_err(|error| failure(&error, &self.host))
+    }
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Incoming({})", self.status())
     }
 }
 
@@ -157,21 +204,27 @@ impl Client {
 
     /// Makes the call. An answer of any status is an answer, save a redirect that is not followed.
     pub async fn send(&self, request: Request) -> Result<Response, Error> {
-        let forbidden = [
-            header::HOST,
-            header::CONNECTION,
-            header::CONTENT_LENGTH,
-            header::TRANSFER_ENCODING,
-            header::UPGRADE,
-            header::TE,
-            header::TRAILER,
-            header::PROXY_AUTHORIZATION,
-        ];
-        if let Some(name) = forbidden.iter().find(|name| request.headers.contains_key(*name)) {
-            return Err(Error::HeaderRefused { name: name.to_string() });
-        }
+        request.permitted()?;
         let timeout = request.timeout.map_or(self.policy.timeout, |own| own.min(self.policy.timeout));
         tokio::time::timeout(timeout, self.follow(request)).await.map_err(|_| Error::Timeout)?
+    }
+
+    /// Makes the call and gives the answer as it comes, for as long as it comes: only the connection must stand in the policy's
+    /// time. Redirects are refused; [`Policy::max_body`] bounds nothing here.
+    pub async fn open(&self, request: Request) -> Result<Incoming, Error> {
+        request.permitted()?;
+        let outgoing = self
+            .route(&request.to)?
+            .request(request.method, request.to.url.clone())
+            .timeout(LASTING)
+            .headers(request.headers)
+            .body(request.body);
+        let answer = outgoing.send().await.map_err(|error| failure(&error, request.to.host()))?;
+        let status = answer.status();
+        if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
+            return Err(Error::RedirectRefused { status: status.as_u16() });
+        }
+        Ok(Incoming { answer, host: request.to.host().to_owned() })
     }
 
     async fn follow(&self, mut request: Request) -> Result<Response, Error> {

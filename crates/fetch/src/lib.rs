@@ -12,7 +12,7 @@ mod socket;
 mod url;
 
 pub use address::is_public;
-pub use client::{Client, Lookup, Policy, Request, Response, System};
+pub use client::{Client, Incoming, Lookup, Policy, Request, Response, System};
 pub use error::Error;
 pub use socket::WebSocket;
 pub use url::{Destination, HostPort, Scheme};

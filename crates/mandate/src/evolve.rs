@@ -190,7 +190,8 @@ fn anchored(state: &mut State, updated: &Updated) {
 /// The last proposal waits; what has waited long enough is forgotten.
 fn waits(state: &mut State, event: &Event, (since, until): (Millis, Millis)) {
     let Some((action, _)) = state.proposed.clone() else { return };
-    state.waits = std::mem::take(&mut state.waits).into_iter().filter(|(_, wait)| since < wait.until).collect();
+    state.waits =
+        std::mem::take(&mut state.waits).into_iter().filter(|(_, wait)| since < wait.until).collect();
     let wait = Wait { action, run: event.run_id.clone(), since, until };
     state.waits.insert(wait.action.hash(), Arc::new(wait));
 }

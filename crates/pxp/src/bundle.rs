@@ -16,7 +16,7 @@ use canon::{Digest, Raw};
 use env::Timestamp;
 use keys::PublicKey;
 use ledger::log::{LogProof, SignedHead, head_message};
-use ledger::{Entry, Fault, Head, Payload, StreamId};
+use ledger::{Entry, Fault, Head, StreamId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -156,7 +156,7 @@ impl Bundle {
     /// Puts payloads beside the entries that name them and replays the room. `entries` are those of [`Bundle::entries`].
     /// Every payload is named once or more and has its own hash; what is missing is listed as withheld, and nothing
     /// else is.
-    pub fn replay(&self, mut entries: Vec<Entry>) -> Result<Folded, Fault> {
+    pub fn replay(&self, entries: &[Entry]) -> Result<Folded, Fault> {
         let mut payloads: BTreeMap<Digest, &str> = BTreeMap::new();
         for (name, text) in &self.payloads {
             let place = format!("/payloads/{}", canon::step(name));
@@ -166,19 +166,12 @@ impl Bundle {
             }
             payloads.insert(digest, text);
         }
-        let events = entries.iter().map(Event::public).collect::<Result<Vec<_>, _>>()?;
-        let mut used: Vec<Digest> = Vec::new();
-        let mut missing: Vec<Digest> = Vec::new();
-        for (entry, event) in entries.iter_mut().zip(&events) {
-            let Some(digest) = event.fact.payload() else { continue };
-            match payloads.get(&digest) {
-                Some(text) => {
-                    entry.payload = Some(Payload { digest, bytes: text.as_bytes().to_vec() });
-                    used.push(digest);
-                }
-                None => missing.push(digest),
-            }
-        }
+        let told =
+            self.entries.iter().map(|told| Event::told(told.n, &told.kind, told.at, told.data.as_bytes()));
+        let events = told.collect::<Result<Vec<_>, _>>()?;
+        let named = events.iter().filter_map(|event| event.fact.payload());
+        let (mut used, mut missing): (Vec<Digest>, Vec<Digest>) =
+            named.partition(|digest| payloads.contains_key(digest));
         used.sort_unstable();
         if let Some(extra) = payloads.keys().find(|digest| used.binary_search(digest).is_err()) {
             return Err(Fault::new("extra_payload", format!("/payloads/{extra}")));
@@ -188,8 +181,12 @@ impl Bundle {
         if missing != self.withheld {
             return Err(Fault::new("bad_withheld", "/withheld"));
         }
-        replay::replay(events.into_iter().zip(&entries).map(|(event, entry)| {
-            Ok((event.with_payload(entry)?, Head { seq: entry.seq, hash: entry.hash }))
+        replay::replay(events.into_iter().zip(entries).map(|(event, entry)| {
+            let head = Head { seq: entry.seq, hash: entry.hash };
+            match event.fact.payload().and_then(|digest| payloads.get(&digest)) {
+                Some(text) => Ok((event.with_body(entry.seq, text.as_bytes())?, head)),
+                None => Ok((event, head)),
+            }
         }))
     }
 
@@ -202,13 +199,10 @@ impl Bundle {
         if seat_keys(state) != self.keys.seats {
             return Err(Fault::new("bad_seat_keys", "/keys/seats"));
         }
-        let told = match &self.brief {
-            None => None,
-            Some(brief) => Some(brief.hash().map_err(|_| Fault::new("bad_brief", "/brief"))?),
-        };
-        match (told, &state.brief) {
+        match (&self.brief, &state.brief) {
             (None, _) => Ok(()),
-            (Some(told), Some(recorded)) if told == recorded.hash => Ok(()),
+            (Some(told), Some(recorded)) if Some(told) == recorded.brief.as_ref() => Ok(()),
+            (Some(told), Some(recorded)) if told.hash().ok() == Some(recorded.hash) => Ok(()),
             (Some(_), _) => Err(Fault::new("bad_brief", "/brief")),
         }
     }
@@ -275,7 +269,7 @@ pub fn assemble(
 pub fn check(bundle: &Bundle) -> Result<Folded, Fault> {
     let entries = bundle.entries()?;
     bundle.check_head(&entries)?;
-    let folded = bundle.replay(entries)?;
+    let folded = bundle.replay(&entries)?;
     bundle.check_brief(&folded)?;
     Ok(folded)
 }

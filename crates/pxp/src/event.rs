@@ -11,6 +11,7 @@ use env::Timestamp;
 use keys::{PublicKey, SecretHash};
 use ledger::{Entry, Fault, Head, Payload};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// One entry of a room: what happened, when, and the private part, `None` where it was erased or withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +37,11 @@ pub enum Body {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
-    pub envelope: Envelope,
-    pub input: CommittedInput,
+    /// Shared with the states that have folded it, as is `input`.
+    #[serde(with = "shared")]
+    pub envelope: Arc<Envelope>,
+    #[serde(with = "shared")]
+    pub input: Arc<CommittedInput>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msg_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +140,14 @@ macro_rules! facts {
             fn read(kind: &str, data: canon::Value<'_>) -> Result<Self, Option<canon::Error>> {
                 match kind {
                     $($name => canon::from_value(data).map(|data| Self::$variant(Box::new(data))).map_err(Some),)*
+                    _ => Err(None),
+                }
+            }
+
+            /// As `read`, from canonical text.
+            fn read_text(kind: &str, data: &[u8]) -> Result<Self, Option<canon::Error>> {
+                match kind {
+                    $($name => canon::from_slice(data).map(|data| Self::$variant(Box::new(data))).map_err(Some),)*
                     _ => Err(None),
                 }
             }
@@ -364,30 +376,35 @@ impl Event {
         Self::read(entry, chain::open(entry, prev)?)?.with_payload(entry)
     }
 
-    /// Reads the public part of an entry whose place in the chain was checked.
-    pub(crate) fn public(entry: &Entry) -> Result<Self, Fault> {
-        Self::read(entry, chain::read(entry)?)
+    /// Reads the public part of entry `n` as a bundle tells it, canonical `data`.
+    pub(crate) fn told(n: u64, kind: &str, at: Timestamp, data: &[u8]) -> Result<Self, Fault> {
+        let fact = Fact::read_text(kind, data).map_err(|error| unread(n, error.as_ref()))?;
+        Ok(Self { at, fact, body: None })
     }
 
     fn read(entry: &Entry, read: chain::Body) -> Result<Self, Fault> {
-        let fact = Fact::read(&read.kind, read.data).map_err(|error| {
-            let code = if error.is_some() { "bad_data" } else { "unknown_type" };
-            Fault::new(code, format!("entry {}", entry.seq))
-        })?;
+        let fact = Fact::read(&read.kind, read.data).map_err(|error| unread(entry.seq, error.as_ref()))?;
         Ok(Self { at: read.at, fact, body: None })
     }
 
-    /// The event with the private part that is at hand. One that reads but is not in its one spelling would be hashed
-    /// differently when folded again.
-    pub(crate) fn with_payload(mut self, entry: &Entry) -> Result<Self, Fault> {
-        let Some(payload) = &entry.payload else { return Ok(self) };
-        let fault = || Fault::new("bad_payload", format!("entry {}", entry.seq));
-        if Some(payload.digest) != self.fact.payload() {
-            return Err(fault());
+    /// The event with the private part that is at hand.
+    fn with_payload(self, entry: &Entry) -> Result<Self, Fault> {
+        match &entry.payload {
+            None => Ok(self),
+            Some(payload) if Some(payload.digest) != self.fact.payload() => {
+                Err(Fault::new("bad_payload", format!("entry {}", entry.seq)))
+            }
+            Some(payload) => self.with_body(entry.seq, &payload.bytes),
         }
-        self.body = self.fact.read_body(&payload.bytes).map_err(|_| fault())?;
+    }
+
+    /// The event of entry `n` with its private part, whose digest was checked. One that reads but is not in its one spelling
+    /// would be hashed differently when folded again.
+    pub(crate) fn with_body(mut self, n: u64, bytes: &[u8]) -> Result<Self, Fault> {
+        let fault = || Fault::new("bad_payload", format!("entry {n}"));
+        self.body = self.fact.read_body(bytes).map_err(|_| fault())?;
         match self.body.as_ref().map(Body::bytes).transpose() {
-            Ok(Some(bytes)) if bytes != payload.bytes => Err(fault()),
+            Ok(Some(written)) if written != bytes => Err(fault()),
             Ok(_) => Ok(self),
             Err(_) => Err(fault()),
         }
@@ -422,6 +439,30 @@ impl Body {
 impl Policy {
     pub(crate) fn holds_relayed(&self) -> bool {
         self.relayed == Relayed::Hold
+    }
+}
+
+fn unread(n: u64, error: Option<&canon::Error>) -> Fault {
+    let code = if error.is_some() { "bad_data" } else { "unknown_type" };
+    Fault::new(code, format!("entry {n}"))
+}
+
+/// What several hold, written as the one thing it is.
+mod shared {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::sync::Arc;
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(
+        held: &Arc<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        held.as_ref().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
             if !state.seats.is_empty() && state.seats.iter().all(|seat| seat.card_hash.is_some()) {
                 state.phase = Phase::Negotiating;
                 state.turn = Some(SeatId::A);
-                state.waiting_since = Some(event.at);
+                wait(state, event.at);
             }
         }
         Fact::CardSuperseded(data) => {
@@ -61,7 +61,7 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
                 sent(state, &recorded.envelope, event.at);
                 state.recorded.push(at.seq);
                 if let Some(id) = &recorded.msg_id {
-                    let message = Message { seq: data.seq, input: Some(Arc::new(recorded.input.clone())) };
+                    let message = Message { seq: data.seq, input: Some(Arc::clone(&recorded.input)) };
                     state.messages.insert((data.seat, id.clone()), message);
                 }
             } else {
@@ -169,9 +169,10 @@ pub(crate) fn evolve(state: &mut State, event: &Event, at: Head) {
         }
         Fact::RoomPaused(data) => state.paused = Some((data.reason.clone(), event.at)),
         Fact::RoomResumed(_) => {
-            state.paused = None;
-            // The time a room was paused is nobody's delay.
-            if state.waiting_since.is_some() {
+            let stopped = state.paused.take();
+            // The time a room was paused is nobody's delay; the time before it still is.
+            if let (Some(since), Some((_, stopped))) = (state.counted_since, stopped) {
+                state.counted_since = Some(since + event.at.since(stopped));
                 state.waiting_since = Some(event.at);
             }
         }
@@ -226,7 +227,7 @@ fn joined(state: &mut State, data: &AgentJoined) {
     }
 }
 
-fn sent(state: &mut State, envelope: &Envelope, at: Timestamp) {
+fn sent(state: &mut State, envelope: &Arc<Envelope>, at: Timestamp) {
     let (seat, seq) = (envelope.from.seat, envelope.seq);
     for claim in &envelope.claims {
         said(
@@ -274,7 +275,7 @@ fn sent(state: &mut State, envelope: &Envelope, at: Timestamp) {
             }
         }
     }
-    state.envelopes.push(Arc::new(envelope.clone()));
+    state.envelopes.push(Arc::clone(envelope));
     // What is no question leaves nothing of the others without a review (W-23).
     let claims = state.claims.len();
     if let Some(seat) = seat_mut(state, seat).filter(|_| envelope.status != Status::Escalate) {
@@ -326,7 +327,7 @@ fn offered(state: &mut State, envelope: &Envelope) {
 
 /// An escalation keeps the turn and is none; anything else passes it on.
 fn moved_on(state: &mut State, seat: SeatId, status: Status, at: Timestamp) {
-    state.waiting_since = Some(at);
+    wait(state, at);
     if status != Status::Escalate {
         state.turns = state.turns.saturating_add(1);
         let next = if seat.index() + 1 < state.seats.len() { seat.index() + 1 } else { 0 };
@@ -336,7 +337,7 @@ fn moved_on(state: &mut State, seat: SeatId, status: Status, at: Timestamp) {
 
 fn escalated(state: &mut State, data: &Escalated, body: Option<&Body>, at: Timestamp) {
     state.phase = Phase::Awaiting(data.question_id.clone());
-    state.waiting_since = Some(at);
+    wait(state, at);
     state.questions.push(Question {
         id: data.question_id.clone(),
         seat: data.seat,
@@ -398,7 +399,7 @@ fn answered(state: &mut State, data: &PrincipalAnswer, body: Option<&Body>, at: 
     let id = ClaimId::of_answer(data.seat, &data.question_id);
     said(state, answer_claim(id, data, seq, amendment));
     state.phase = Phase::Negotiating;
-    state.waiting_since = Some(at);
+    wait(state, at);
 }
 
 /// A principal's answer as a `stated` claim (seed section 5, D26). Others read the ruling and what the principal chose
@@ -430,9 +431,14 @@ fn answer_claim(id: ClaimId, data: &PrincipalAnswer, seq: u64, amendment: usize)
     }
 }
 
+/// What waits, waits anew.
+fn wait(state: &mut State, at: Timestamp) {
+    (state.waiting_since, state.counted_since) = (Some(at), Some(at));
+}
+
 fn end(state: &mut State, outcome: Outcome) {
     state.phase = Phase::Ended(outcome);
-    state.waiting_since = None;
+    (state.waiting_since, state.counted_since) = (None, None);
     if !matches!(outcome, Outcome::Stalled(_)) {
         state.turn = None;
     }

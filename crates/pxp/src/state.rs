@@ -39,6 +39,8 @@ pub struct State {
     pub turns: u32,
     /// Since when the turn or the question waits.
     pub waiting_since: Option<Timestamp>,
+    /// From when deadlines count: later than that by what the room was paused.
+    pub(crate) counted_since: Option<Timestamp>,
     /// Messages by seat and `client_msg_id`.
     pub messages: BTreeMap<(SeatId, String), Message>,
     pub brief: Option<RecordedBrief>,
@@ -469,7 +471,7 @@ impl State {
     /// The instant at which waiting ends the room, if nothing happens.
     pub fn deadline(&self) -> Option<(Timestamp, StallReason)> {
         let policy = &self.room.as_ref()?.policy;
-        let since = self.waiting_since?;
+        let since = self.counted_since?;
         let after = |seconds: u32| since + env::Duration::from_secs(u64::from(seconds));
         match self.phase {
             Phase::Negotiating => policy.turn_seconds.map(|s| (after(s), StallReason::TurnDeadline)),
@@ -481,7 +483,7 @@ impl State {
     /// When a person who has not answered is reminded: half way to the deadline, once.
     pub fn reminder(&self) -> Option<Timestamp> {
         let seconds = self.room.as_ref()?.policy.answer_seconds.filter(|seconds| *seconds > 1)?;
-        let since = self.waiting_since.filter(|_| matches!(self.phase, Phase::Awaiting(_)))?;
+        let since = self.counted_since.filter(|_| matches!(self.phase, Phase::Awaiting(_)))?;
         Some(since + env::Duration::from_secs(u64::from(seconds / 2)))
     }
 

@@ -4,12 +4,13 @@ use crate::caller::org_stream;
 use crate::once::Once;
 use crate::session::Session;
 use crate::{App, Caller, Error};
-use approvals::people::{Act, By, Command, Reply, Revealed, State};
+use approvals::people::{Act, By, Command, Reply, Revealed, State, Target};
 use approvals::{Audience, MemberId, OrgId, Organization, Power, Site};
 use env::Timestamp;
 use keys::webauthn::{
     Assertion, Attestation, Challenge as WebChallenge, Credential, Registration, RelyingParty, Verification,
 };
+use ledger::StreamId;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -237,6 +238,7 @@ impl App {
     /// An act of a signed-in member on their organization. The organization decides whether they may.
     pub async fn act(&self, session: &Session, act: Act, once: Option<Once>) -> Result<Done, Error> {
         self.check_targets(session, &act).await?;
+        self.check_switch(session, &act).await?;
         let command = Command { by: By::Member(session.member.clone()), act };
         let keep = once.map(|once| once.keep::<Organization>(wire_bytes));
         let executed =
@@ -296,6 +298,13 @@ impl App {
     pub(crate) fn relying_party(&self) -> RelyingParty {
         let Site { id, origins } = self.site();
         RelyingParty { id, origins, verification: Verification::Required }
+    }
+
+    /// An organization stops what concerns it, and learns of nothing else whether it is there.
+    async fn check_switch(&self, session: &Session, act: &Act) -> Result<(), Error> {
+        let Act::Pause { target: Target::Stream { stream }, .. } = act else { return Ok(()) };
+        let Ok(stream) = stream.parse::<StreamId>() else { return Ok(()) };
+        if self.concerned(&stream).await?.contains(&session.org) { Ok(()) } else { Err(Error::Missing) }
     }
 
     fn enrol_link(&self, org: &OrgId, secret: &Revealed) -> String {

@@ -231,7 +231,7 @@ impl App {
         }
     }
 
-    /// Stops the room at once, or lets it go on. For members who may stop things.
+    /// Stops the room at once, or lets it go on ([`App::switch`]).
     pub async fn pause(
         &self,
         caller: &Caller,
@@ -239,10 +239,10 @@ impl App {
         reason: Option<String>,
         once: Option<Once>,
     ) -> Result<(), Error> {
-        self.may_stop(caller, room).await?;
+        let actor = self.switch(caller, room).await?;
         let command = match reason {
-            Some(reason) => Command::Pause(command::Pause { actor: Actor::Server, reason }),
-            None => Command::Resume(command::Resume { actor: Actor::Server }),
+            Some(reason) => Command::Pause(command::Pause { actor, reason }),
+            None => Command::Resume(command::Resume { actor }),
         };
         self.done(room, command, once).await
     }
@@ -430,28 +430,29 @@ impl App {
         })
     }
 
-    /// The seat's principal, or a member of their organization who may stop things.
-    async fn may_stop(&self, caller: &Caller, room: &RoomId) -> Result<(), Error> {
-        let at = self.standpoint(caller, room, None).await;
-        if matches!(&at, Ok(Standpoint { actor: Actor::Principal { .. }, .. })) {
-            return Ok(());
+    /// As whom the caller holds the room's switch: as the person of seat A, or as a member who may stop things in the
+    /// organization of that person. Another organization has its own switch, which stops the room too.
+    pub async fn switch(&self, caller: &Caller, room: &RoomId) -> Result<Actor, Error> {
+        let at = self.standpoint(caller, room, Some(SeatId::A)).await;
+        if let Ok(Standpoint { actor: actor @ Actor::Principal { seat, .. }, .. }) = at
+            && seat == SeatId::A
+        {
+            return Ok(actor);
         }
         if let Caller::Member { session, roles } = caller
             && approvals::may(roles, approvals::Power::Stop)
         {
             let (state, _) = self.room_state(room).await?;
-            let concerns = |audience: &Audience| match audience {
-                Audience::Member { org, .. } | Audience::Approvers { org } => *org == session.org,
-                Audience::Holder { .. } => false,
-            };
-            if state.seats.iter().filter_map(|seat| seat.principal.audience.as_ref()).any(concerns) {
-                return Ok(());
+            let of_a = state.seat(SeatId::A).and_then(|seat| seat.principal.audience.as_ref());
+            if of_a.and_then(Audience::org) == Some(&session.org) {
+                return Ok(Actor::Server);
             }
         }
-        at.and(Err(Error::Forbidden {
+        self.standpoint(caller, room, None).await?;
+        Err(Error::Forbidden {
             code: "not_permitted",
-            text: "only the seat's person may stop a room".to_owned(),
-        }))
+            text: "only the person of seat A and their organization may stop a room".to_owned(),
+        })
     }
 }
 

@@ -1,13 +1,14 @@
 //! What happens after a decision is durable: people are told ([`crate::tell`]), deadlines pass, this server's own seats move.
 
-use crate::caller::org_stream;
+use crate::rooms::room_stream;
 use crate::{App, Error};
-use approvals::Organization;
 use approvals::people::Target;
+use approvals::{Audience, OrgId};
 use async_trait::async_trait;
 use env::Timestamp;
 use ledger::{Effect, StreamId};
-use pxp::{Command, RoomId};
+use pxp::{By, Command, RoomId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::{Claimed, Failed, Handler, Outbox};
 
@@ -82,21 +83,38 @@ impl App {
         }
     }
 
-    /// Whether somebody stopped the room, or everything, by the switch of its organization.
+    /// Whether somebody stopped the room, or everything, by the switch of an organization that it concerns.
     pub(crate) async fn is_stopped(&self, room: &RoomId) -> Result<bool, Error> {
-        self.is_stream_stopped(room.stream()).await
+        self.is_stream_stopped(&room_stream(room)?).await
     }
 
     /// The same for any stream.
-    pub(crate) async fn is_stream_stopped(&self, stream: String) -> Result<bool, Error> {
-        let target = Target::Stream { stream };
-        for org in &self.config().organizations {
-            let (state, _) = self.runtime().state::<Organization>(&org_stream(org)?).await?;
-            if state.running([&target]).is_err() {
+    pub(crate) async fn is_stream_stopped(&self, stream: &StreamId) -> Result<bool, Error> {
+        let target = Target::Stream { stream: stream.as_str().to_owned() };
+        for org in self.concerned(stream).await? {
+            if self.organization(&org).await?.running([&target]).is_err() {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// The organizations whose switch stops a stream: those with a person in the room. What no organization has a part in,
+    /// mandates among it, stands under the first one of the configuration, the one of whoever runs the server.
+    pub(crate) async fn concerned(&self, stream: &StreamId) -> Result<BTreeSet<OrgId>, Error> {
+        let mut concerned = BTreeSet::new();
+        if let ("room", Ok(room)) = (stream.kind(), stream.id().parse::<RoomId>()) {
+            let (state, _) = self.room_state(&room).await?;
+            let people = state.seats.iter().filter_map(|seat| seat.principal.audience.as_ref());
+            concerned.extend(people.filter_map(Audience::org).cloned());
+            if let Some(By::Member { org, .. }) = state.room.as_ref().and_then(|room| room.opener.as_ref()) {
+                concerned.insert(org.clone());
+            }
+        }
+        if concerned.is_empty() {
+            concerned.extend(self.config().organizations.first().cloned().map(OrgId));
+        }
+        Ok(concerned)
     }
 }
 

@@ -255,7 +255,7 @@ impl Service {
 
     async fn perform(&self, command: Command) -> Result<Answer, Fault> {
         let (reply, answer) = oneshot::channel();
-        self.0.queue.send(Job::Do(command, reply)).await.map_err(|_| ended())?;
+        self.0.queue.send(Job::Do(Box::new(command), reply)).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
     }
 

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) enum Job {
-    Do(Command, Reply),
+    Do(Box<Command>, Reply),
     /// Looks at the state; what it gives is run once that state is durable.
     Look(Look),
     /// Something was not written, and waits to be decided again.
@@ -229,7 +229,7 @@ impl Writer {
             };
             while let Some(job) = next {
                 match job {
-                    Job::Do(command, reply) => commands.push(Waiting { command, reply, tries: 0 }),
+                    Job::Do(command, reply) => commands.push(Waiting { command: *command, reply, tries: 0 }),
                     Job::Look(look) => looks.push(look),
                     Job::Again => {}
                 }

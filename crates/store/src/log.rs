@@ -366,7 +366,7 @@ impl Log {
             if let Some(published) = self.checkpoint().await?.filter(|published| published.size >= size) {
                 return Ok(self.witnesses.better(published, size.saturating_sub(1)));
             }
-            if !self.integrate().await?.is_some_and(|published| published.size >= size) {
+            if self.integrate().await?.is_none_or(|published| published.size < size) {
                 tokio::time::sleep(PACE).await;
             }
         }

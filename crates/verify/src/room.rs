@@ -9,8 +9,8 @@ use pxp::state::Phase;
 /// What the `type` says.
 pub(crate) const TYPE: &str = Bundle::TYPE;
 
-pub(crate) fn check(value: canon::Value<'_>, trust: Option<&Trust>, report: &mut Report) -> Check {
-    let bundle: Bundle = canon::from_value(value).map_err(|error| Stop::shape(&error))?;
+pub(crate) fn check(bytes: &[u8], trust: Option<&Trust>, report: &mut Report) -> Check {
+    let bundle: Bundle = canon::from_slice(bytes).map_err(|error| Stop::shape(&error))?;
     if bundle.profile != "strict" {
         return Err(Stop::refused("bad_profile", "/profile", "only rooms of profile strict are exported"));
     }
@@ -21,7 +21,7 @@ pub(crate) fn check(value: canon::Value<'_>, trust: Option<&Trust>, report: &mut
     let entries = bundle.entries().map_err(refused)?;
     log::known_server(&bundle.keys.server, trust)?;
     bundle.check_head(&entries).map_err(refused)?;
-    let folded = bundle.replay(entries).map_err(refused)?;
+    let folded = bundle.replay(&entries).map_err(refused)?;
     bundle.check_brief(&folded).map_err(refused)?;
     report.unchecked = folded.unchecked.iter().map(ToString::to_string).collect();
     if let Some(trust) = trust.filter(|trust| !trust.origins.is_empty()) {

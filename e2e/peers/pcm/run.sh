@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A verifier of messages that was written from docs/pcm-cs.md alone, over every vector of vectors/pcm/messages: a line for each
-# on which it disagrees, and the sum. By itself it needs Python 3.11 and pip, nothing built; it reads the schema of an event
-# (section 1.3) from PCM_EVENT_SCHEMA, a path below the repository, and asks without it only what 3.1 names.
+# on which it disagrees, and the sum. By itself it needs Python 3.11 and pip, nothing built. The schema of an event is the file
+# that the text names (section 1.3), at PCM_EVENT_SCHEMA, a path below the repository.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if [ -z "${PYTHON:-}" ]; then
@@ -10,4 +10,5 @@ if [ -z "${PYTHON:-}" ]; then
     [ -x "$PYTHON" ] || python3 -m venv "$venv"
     "$PYTHON" -m pip install --quiet --disable-pip-version-check "$(grep '^cryptography==' "$here/../requirements.txt")"
 fi
+export PCM_EVENT_SCHEMA=${PCM_EVENT_SCHEMA:-crates/pcm/schema/tracekit.event.v2.json}
 exec "$PYTHON" "$here/vectors.py"

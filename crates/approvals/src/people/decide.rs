@@ -18,7 +18,7 @@ type Decided = Result<Decision<Event, Reply>, Refusal>;
 /// Under this key every organization is found.
 const INDEX: &str = "orgs";
 /// Where a person looks after their own keys.
-const ACCOUNT: &str = "/account";
+const ACCOUNT: &str = "/me";
 
 pub(super) fn decide(state: &State, command: &Command, env: &mut Env) -> Decided {
     let by = &command.by;
@@ -97,6 +97,9 @@ fn add_member(state: &State, by: &By, name: &str, roles: &BTreeSet<Role>, env: &
     let member = MemberId(env.id(12));
     let mut out = Facts::new(env);
     out.member(env, by.clone(), member.clone(), roles.clone(), name);
+    if roles.contains(&Role::Owner) {
+        out.tell_owners(state, by);
+    }
     Ok(out.reply(Reply::Member { member }))
 }
 
@@ -123,7 +126,12 @@ fn set_roles(state: &State, by: &By, member: &MemberId, roles: &BTreeSet<Role>, 
     if known.roles == *roles {
         return Ok(Facts::new(env).reply(Reply::Done));
     }
-    Facts::one(env, Fact::RolesSet { by: by.clone(), member: member.clone(), roles: roles.clone() })
+    let mut out = Facts::new(env);
+    out.fact(Fact::RolesSet { by: by.clone(), member: member.clone(), roles: roles.clone() });
+    if roles.contains(&Role::Owner) && !known.roles.contains(&Role::Owner) {
+        out.tell_owners(state, by);
+    }
+    Ok(out.reply(Reply::Done))
 }
 
 /// Nobody but the server can make a link into somebody else's account once that person has enrolled.
@@ -242,17 +250,20 @@ fn vouch(state: &State, by: &By, member: &MemberId, env: &mut Env) -> Decided {
     if admin == member {
         return Err(Refusal::MayNot);
     }
+    let vouchers = state.vouchers(member, env.now());
+    if !vouchers.contains(admin) {
+        return Err(Refusal::OwnerTooNew);
+    }
     let fresh = |since: &Timestamp| env.now().since(*since) < VOUCH_LIFE;
     if known.vouches.get(admin).is_some_and(fresh) {
         return Err(Refusal::AlreadyVouched);
     }
-    let owners: BTreeSet<&MemberId> = state.owners().collect();
     let standing = known
         .vouches
         .iter()
-        .filter(|(by, since)| *by != admin && owners.contains(by) && fresh(since))
+        .filter(|(by, since)| *by != admin && vouchers.contains(by) && fresh(since))
         .count();
-    let missing = state.quorum(member).saturating_sub(standing.saturating_add(1));
+    let missing = quorum(vouchers.len()).saturating_sub(standing.saturating_add(1));
     let mut out = Facts::new(env);
     out.fact(Fact::RecoveryVouched { by: admin.clone(), member: member.clone() });
     out.tell(state, member, "An admin vouched for the recovery of your account");
@@ -261,6 +272,12 @@ fn vouch(state: &State, by: &By, member: &MemberId, env: &mut Env) -> Decided {
     }
     let reply = out.invite(env, by.clone(), member.clone(), RECOVERY_LIFE, true);
     Ok(out.reply(reply))
+}
+
+/// How many of those who may vouch must: a majority, and never one alone.
+const fn quorum(vouchers: usize) -> usize {
+    let majority = (vouchers / 2).saturating_add(1);
+    if majority < 2 { 2 } else { majority }
 }
 
 fn delegate(state: &State, by: &By, to: &MemberId, until: Timestamp, env: &mut Env) -> Decided {
@@ -515,6 +532,13 @@ impl Facts {
             title: title.to_owned(),
             link: ACCOUNT.to_owned(),
         });
+    }
+
+    /// A new owner may vouch for recoveries one day: those who are owners now hear of them before.
+    fn tell_owners(&mut self, state: &State, by: &By) {
+        for owner in state.owners().filter(|owner| Some(*owner) != own(by)) {
+            self.tell(state, owner, "Somebody was made an owner of your organization");
+        }
     }
 
     fn reply(self, answer: Reply) -> Decision<Event, Reply> {

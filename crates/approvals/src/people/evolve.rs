@@ -1,6 +1,6 @@
 use super::state::{AgentKey, Delegation, Invite, Member, Pause, State};
 use super::{Event, Fact, Target};
-use crate::{MemberId, Passkey};
+use crate::{MemberId, Passkey, Role};
 use env::Timestamp;
 
 /// Folds one fact. A fact that does not fit (no chain of ours has one) changes nothing.
@@ -19,6 +19,7 @@ pub(super) fn evolve(state: &mut State, event: &Event) {
                 name: text(),
                 roles: roles.clone(),
                 since: at,
+                owner_since: roles.contains(&Role::Owner).then_some(at),
                 removed: None,
                 passkeys: Vec::new(),
                 delegation: None,
@@ -31,9 +32,11 @@ pub(super) fn evolve(state: &mut State, event: &Event) {
             state.members.insert(member.clone(), added);
         }
         Fact::MemberRemoved { member, .. } => remove(state, member, at),
-        Fact::RolesSet { member, roles, .. } => {
-            change(state, member, |member| roles.clone_into(&mut member.roles))
-        }
+        Fact::RolesSet { member, roles, .. } => change(state, member, |member| {
+            let since = member.owner_since.unwrap_or(at);
+            member.owner_since = roles.contains(&Role::Owner).then_some(since);
+            roles.clone_into(&mut member.roles);
+        }),
         Fact::Invited { member, secret, expires_at, recovery, .. } => {
             state.invites.retain(|invite| invite.used || invite.member != *member);
             change(state, member, |member| member.vouches.clear());

@@ -26,6 +26,8 @@ pub const TOUCH_EVERY: Duration = Duration::from_secs(24 * 3600);
 pub const DELEGATION_MAX: Duration = Duration::from_secs(90 * 24 * 3600);
 /// A vouch for a recovery counts for this long.
 pub const VOUCH_LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// From when on an owner may vouch, counted from when they became one.
+pub const VOUCH_AFTER: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How many recovery codes are printed at once.
 pub const CODES: usize = 8;
 pub const MAX_AGENT_KEYS: usize = 10;

@@ -24,6 +24,8 @@ pub struct Member {
     pub name: Option<String>,
     pub roles: BTreeSet<Role>,
     pub since: Timestamp,
+    /// Since when they have been an owner without a break.
+    pub owner_since: Option<Timestamp>,
     pub removed: Option<Timestamp>,
     /// Revoked ones included.
     pub passkeys: Vec<Passkey>,
@@ -257,10 +259,16 @@ impl State {
             .collect()
     }
 
-    /// How many admins must vouch for the member: a majority of the other owners, at least one.
-    pub(super) fn quorum(&self, id: &MemberId) -> usize {
-        let others = self.owners().filter(|owner| *owner != id).count();
-        (others / 2).saturating_add(1)
+    /// Whose vouch counts for the member: the other owners, each from [`super::VOUCH_AFTER`] on. So nobody makes owners today
+    /// to be let into an account today.
+    pub(super) fn vouchers(&self, id: &MemberId, now: Timestamp) -> BTreeSet<&MemberId> {
+        let settled = |since: Timestamp| now.since(since) >= super::VOUCH_AFTER;
+        self.members
+            .values()
+            .filter(|member| member.id != *id && member.may(Power::ManagePeople))
+            .filter(|member| member.owner_since.is_some_and(settled))
+            .map(|member| &member.id)
+            .collect()
     }
 
     pub(super) fn owners(&self) -> impl Iterator<Item = &MemberId> {

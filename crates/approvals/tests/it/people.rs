@@ -321,7 +321,7 @@ fn delegations_have_an_end_and_a_way_back() {
     let told = Effect::Notify {
         member: format!("home/{cleo}"),
         title: "Somebody asks you to answer for them".to_owned(),
-        link: "/account".to_owned(),
+        link: "/me".to_owned(),
     };
     assert!(bench.effects.contains(&told));
     let end = Act::EndDelegation { member: ana.clone() };

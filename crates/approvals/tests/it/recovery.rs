@@ -71,6 +71,9 @@ fn a_majority_of_the_other_owners_lets_a_member_back_in() {
     let dana = bench.join(&ana, "Dana", &[Role::Owner], 4);
     let eve = bench.join(&ana, "Eve", &[Role::Approver], 5);
 
+    // An owner's word counts from the seventh day on.
+    assert_eq!(vouch(&mut bench, &ben, &ana), Err("owner_too_new"));
+    bench.wait(7 * 24 * 3600);
     // Three other owners: two must vouch, each once, neither the member nor somebody without the role.
     assert_eq!(vouch(&mut bench, &ana, &ana), Err("role_missing"));
     assert_eq!(vouch(&mut bench, &eve, &ana), Err("role_missing"));
@@ -93,13 +96,36 @@ fn a_majority_of_the_other_owners_lets_a_member_back_in() {
 }
 
 #[test]
-fn a_single_owner_vouches_for_the_others_alone() {
+fn nobody_lets_somebody_in_alone() {
     let (mut bench, ana) = Bench::founded(4);
-    let ben = bench.join(&ana, "Ben", &[Role::Approver], 2);
-    let (member, link) = invited(vouch(&mut bench, &ana, &ben).unwrap());
-    assert_eq!(member, ben);
-    bench.enrol(&link, 3).unwrap();
-    assert!(bench.state.passkey(&credential_id(2), bench.now()).is_none());
+    let ben = bench.join(&ana, "Ben", &[Role::Owner], 2);
+    bench.wait(7 * 24 * 3600);
+    // With two owners, and with one, the others have their codes and the server's operator.
+    assert_eq!(vouch(&mut bench, &ben, &ana), Ok(Reply::Vouched { missing: 1 }));
+    // Owners made up for the purpose vouch for nothing, and those who are owners are told of each.
+    let told = |bench: &Bench| {
+        let made = |effect: &&Effect| matches!(effect, Effect::Notify { title, link, .. } if title.contains("made an owner") && link == "/me");
+        bench.effects.iter().filter(made).count()
+    };
+    let before = told(&bench);
+    let puppet = bench.join(&ben, "Puppet", &[Role::Owner], 3);
+    assert_eq!(told(&bench), before + 1, "Ana, not Ben who did it");
+    let viewer = bench.join(&ben, "Viewer", &[Role::Viewer], 4);
+    let roles = std::iter::once(Role::Owner).collect();
+    bench.act(&By::Member(ben.clone()), Act::SetRoles { member: viewer.clone(), roles }).unwrap();
+    assert_eq!(told(&bench), before + 3, "Ana and Puppet");
+    for fresh in [&puppet, &viewer] {
+        assert_eq!(vouch(&mut bench, fresh, &ana), Err("owner_too_new"));
+    }
+    // Losing the role and having it again starts the days anew.
+    bench.wait(7 * 24 * 3600);
+    for role in [Role::Viewer, Role::Owner] {
+        let roles = std::iter::once(role).collect();
+        bench.act(&By::Member(ana.clone()), Act::SetRoles { member: puppet.clone(), roles }).unwrap();
+    }
+    assert_eq!(vouch(&mut bench, &puppet, &ana), Err("owner_too_new"));
+    assert_eq!(vouch(&mut bench, &ben, &ana), Ok(Reply::Vouched { missing: 1 }));
+    assert_eq!(invited(vouch(&mut bench, &viewer, &ana).unwrap()).0, ana);
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn check(name: &str, act: impl Fn(&MemberId, &MemberId, &str) -> Act, expected: 
             panic!()
         };
         let actor = bench.join(&ana, "Ben", &[role], 3);
+        bench.wait(7 * 24 * 3600);
         match bench.act(&By::Member(actor.clone()), act(&actor, &zoe, &key)) {
             Ok(_) => true,
             Err(refusal) => {

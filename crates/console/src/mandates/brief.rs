@@ -376,7 +376,7 @@ mod tests {
                 "recipient": "addr_test1vzs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rgdp5xs6rggfw5wvl" },
             "why": why, "will_happen": format!("Release {shown} to {display}."),
         });
-        Hashed::read(json.to_string().as_bytes()).unwrap()
+        Hashed::of(canon::from_slice(json.to_string().as_bytes()).unwrap()).unwrap()
     }
 
     #[test]

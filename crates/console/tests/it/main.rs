@@ -10,5 +10,6 @@
 mod assets;
 mod forms;
 mod hostile;
+mod messages;
 mod pages;
 mod support;

@@ -124,8 +124,8 @@ fn trust_file(setup: &Setup) -> Result<(), Failure> {
         .map(|witness| serde_json::json!({"vkey": witness.key, "class": "operator"}))
         .collect();
     let mut trust = serde_json::json!({"logs": [log], "algs": ["ed25519"]});
-    if !witnesses.is_empty() {
-        trust["witnesses"] = witnesses.into();
+    if let Some(trust) = trust.as_object_mut().filter(|_| !witnesses.is_empty()) {
+        trust.insert("witnesses".to_owned(), witnesses.into());
     }
     println!("{}", serde_json::to_string_pretty(&trust).map_err(Failure::unusable_by)?);
     Ok(())

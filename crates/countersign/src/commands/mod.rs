@@ -15,6 +15,7 @@ pub mod shell;
 pub mod verifier;
 pub mod verify;
 pub mod witness;
+pub mod wrap;
 
 use std::io::Read;
 use std::path::Path;

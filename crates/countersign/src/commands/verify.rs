@@ -104,7 +104,10 @@ pub fn shown(report: &Report) -> String {
         lines.push(format!("  claim {}: {}{why}", claim.id, claim.verdict));
     }
     if !report.unchecked.is_empty() {
-        lines.push(format!("  not checked, as it is withheld or rests on what is: {}", report.unchecked.join(", ")));
+        lines.push(format!(
+            "  not checked, as it is withheld or rests on what is: {}",
+            report.unchecked.join(", ")
+        ));
     }
     for (name, value) in &report.facts {
         lines.push(format!("  {name}: {value}"));

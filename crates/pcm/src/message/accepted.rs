@@ -62,14 +62,19 @@ pub struct Receipt {
 }
 
 /// One entry of the stream.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
+    pub at: Timestamp,
+    pub fact: Fact,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Wire {
     n: u64,
     #[serde(serialize_with = "spell", deserialize_with = "instant")]
-    pub at: Timestamp,
+    at: Timestamp,
     #[serde(flatten)]
-    pub fact: Fact,
+    fact: Fact,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,8 +194,7 @@ impl Aggregate for Accepted {
                 Fact::Accepted(receipt.clone())
             }
         };
-        // The number is the entry's, once it has its place.
-        let event = Event { n: 0, at: now, fact };
+        let event = Event { at: now, fact };
         Ok(Decision { events: vec![event], effects: Vec::new(), pointers: Vec::new(), answer: () })
     }
 
@@ -217,20 +221,18 @@ impl Aggregate for Accepted {
     /// SHA-256(the 32 bytes of `prev` ‖ canonical `{n, type, at, data}`).
     fn seal(event: &Event, prev: Head) -> Result<Entry, Fault> {
         let seq = prev.seq.saturating_add(1);
-        let bytes = canon::to_vec(&Event { n: seq, ..event.clone() })
+        let bytes = canon::to_vec(&Wire { n: seq, at: event.at, fact: event.fact.clone() })
             .map_err(|error| Fault::new(error.code.as_str(), error.place))?;
         let hash = Digest::of_parts(&[prev.hash.as_bytes(), &bytes]);
         Ok(Entry { seq, prev: prev.hash, hash, bytes, payload: None })
     }
 
     fn open(entry: &Entry, prev: Head) -> Result<Event, Fault> {
-        let event: Event = canon::from_slice(&entry.bytes)
+        let wire: Wire = canon::from_slice(&entry.bytes)
             .map_err(|error| Fault::new(error.code.as_str(), format!("{}{}", entry.seq, error.place)))?;
-        if Self::seal(&event, prev)? == *entry && event.n == entry.seq {
-            Ok(event)
-        } else {
-            Err(Fault::new("entry_form", entry.seq))
-        }
+        let event = Event { at: wire.at, fact: wire.fact };
+        // Unknown members, another order or another number would not come out the same.
+        if Self::seal(&event, prev)? == *entry { Ok(event) } else { Err(Fault::new("entry_form", entry.seq)) }
     }
 }
 

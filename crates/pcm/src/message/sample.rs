@@ -97,7 +97,17 @@ impl Default for Order<'_> {
 
 impl<'a> Stage<'a> {
     /// A new log, with its first key and one registered run of [`AGENT`].
-    pub fn new(mut env: Env, log: &'a dyn Signer, signer: &'a dyn Signer) -> Result<Self, Error> {
+    pub fn new(env: Env, log: &'a dyn Signer, signer: &'a dyn Signer) -> Result<Self, Error> {
+        Self::certified(env, log, signer, |_| Ok(None))
+    }
+
+    /// The same, with a certificate of its first key for the log of this id.
+    pub fn certified(
+        mut env: Env,
+        log: &'a dyn Signer,
+        signer: &'a dyn Signer,
+        certify: impl FnOnce(&str) -> Result<Option<Value<'static>>, Error>,
+    ) -> Result<Self, Error> {
         let (at, log_id) = (env.now(), hex::encode(env.bytes16()));
         let (secret, policy) = (env.bytes32(), Digest::of(b"the policy of the stage"));
         let mut stage = Self {
@@ -117,7 +127,14 @@ impl<'a> Stage<'a> {
             runs: BTreeMap::new(),
             calls: 0,
         };
-        stage.own("signer.epoch", write::epoch(&[signer.public()])?)?;
+        let mut epoch = write::epoch(&[signer.public()])?;
+        if let Some(certificate) = certify(&stage.log_id)?
+            && let Some(Value::Array(keys)) = epoch.get_mut("keys")
+            && let Some(Value::Object(key)) = keys.first_mut()
+        {
+            key.or_insert("cert", || certificate);
+        }
+        stage.own("signer.epoch", epoch)?;
         stage.register("agent", true)?;
         Ok(stage)
     }

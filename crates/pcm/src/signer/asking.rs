@@ -158,13 +158,13 @@ pub(super) fn consume(
         return Ok(refused("TK-ARGS-INVALID", Vec::new(), "the arguments are no strict JSON", None));
     };
     let (Some(open), Some(approval)) = (open, approval) else {
-        let same = |open: &&Box<Open>| {
+        let same = |open: &Open| {
             let salt = at.house.secrets.salt(&open.decision_id);
             open.ruling == Ruling::Allow
                 && open.tool == of.tool.as_str()
                 && open.arguments == Some(Commitment::of(&salt, digest))
         };
-        return Ok(match open.filter(same) {
+        return Ok(match open.filter(|open| same(open)) {
             Some(open) => Decision {
                 records: Vec::new(),
                 answer: Answer::Consumed(Consumed {

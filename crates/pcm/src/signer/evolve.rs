@@ -1,7 +1,7 @@
 //! How a record folds into the state. Whatever the state holds is in the records and in what is kept beside them.
 
 use super::decide::WAIT;
-use super::rpc::{Answer, ApprovalState, ArgsSource, Ruling};
+use super::rpc::{ApprovalState, ArgsSource, Ruling};
 use super::state::{Approval, Call, Chain, Open, Run, State};
 use crate::{Error, Event, SIGNER_RUN, event};
 use canon::{Digest, Value};
@@ -207,8 +207,8 @@ fn texts(value: Option<&Value<'_>>) -> Vec<String> {
 }
 
 /// The request that made a record, from what is kept beside it.
-fn asked<'k>(kept: &'k Value<'_>) -> Option<(&'k str, &'k str, Digest, Answer)> {
+fn asked<'k>(kept: &'k Value<'_>) -> Option<(&'k str, &'k str, Digest, Value<'static>)> {
     let text = |name: &str| kept.get("asked")?.get(name)?.as_str();
     let answer = kept.get("asked")?.get("answer")?.to_owned();
-    Some((text("by")?, text("id")?, text("request").and_then(event::digest)?, Answer::Other(answer)))
+    Some((text("by")?, text("id")?, text("request").and_then(event::digest)?, answer))
 }

@@ -310,12 +310,15 @@ pub(super) struct Requests {
 #[derive(Debug, Clone, Default)]
 struct Lane {
     known: HashMap<String, (Digest, Arc<Answer>)>,
-    order: VecDeque<String>,
+    /// The oldest first, each with about how many bytes it takes.
+    order: VecDeque<(String, usize)>,
+    weight: usize,
 }
 
-/// Requests remembered of one identity, and of all (spec 3.16).
+/// Requests remembered of one identity, and of all (spec 3.16); bytes of answers of one identity.
 const REMEMBERED: usize = 10_000;
 const REMEMBERED_IN_ALL: usize = 100_000;
+const HEAVIEST: usize = 16 << 20;
 
 impl Requests {
     /// The digest of what was asked under this id, and the answer to it.
@@ -323,17 +326,34 @@ impl Requests {
         self.lanes.get(by)?.known.get(id)
     }
 
-    pub fn remember(&mut self, by: &str, id: &str, request: Digest, answer: Answer) {
+    pub fn remember(&mut self, by: &str, id: &str, request: Digest, answer: Value<'static>) {
         let lane = self.lanes.entry(by.to_owned()).or_default();
-        if lane.known.insert(id.to_owned(), (request, Arc::new(answer))).is_none() {
-            lane.order.push_back(id.to_owned());
+        let heavy = weight(&answer);
+        if lane.known.insert(id.to_owned(), (request, Arc::new(Answer::Other(answer)))).is_none() {
+            lane.order.push_back((id.to_owned(), heavy));
+            lane.weight += heavy;
             self.total += 1;
         }
-        if (lane.order.len() > REMEMBERED || self.total > REMEMBERED_IN_ALL)
-            && let Some(oldest) = lane.order.pop_front()
+        // The newest is always remembered.
+        while lane.order.len() > 1
+            && (lane.order.len() > REMEMBERED || self.total > REMEMBERED_IN_ALL || lane.weight > HEAVIEST)
         {
+            let Some((oldest, light)) = lane.order.pop_front() else { return };
             lane.known.remove(&oldest);
+            lane.weight = lane.weight.saturating_sub(light);
             self.total = self.total.saturating_sub(1);
         }
     }
+}
+
+/// About how many bytes a value takes.
+fn weight(value: &Value<'_>) -> usize {
+    let inner = match value {
+        Value::Null | Value::Bool(_) => 0,
+        Value::Number(number) => number.token().len(),
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(weight).sum(),
+        Value::Object(object) => object.iter().map(|(name, value)| name.len() + 24 + weight(value)).sum(),
+    };
+    inner + 32
 }

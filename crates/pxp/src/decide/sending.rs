@@ -12,6 +12,7 @@ use crate::wire::{self, Status, most};
 use crate::{QuestionId, Refusal, SeatId};
 use canon::{Digest, Salt};
 use keys::Signature;
+use std::sync::Arc;
 
 pub(crate) fn send(draft: &mut Draft<'_>, send: &Send) -> Result<Reply, Refusal> {
     let seat = send.seat;
@@ -211,8 +212,8 @@ fn record(
             payload: None,
         },
         Some(Body::Envelope(Box::new(Recorded {
-            envelope,
-            input,
+            envelope: Arc::new(envelope),
+            input: Arc::new(input),
             msg_id: send.msg_id.clone(),
             signature: send.signature.clone(),
         }))),

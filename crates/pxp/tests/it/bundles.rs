@@ -9,6 +9,7 @@ use pxp::command::{Disclose, Disclosed};
 use pxp::view::Viewer;
 use pxp::wire::{Origin, Verdict};
 use pxp::{Command, EnvelopeInput, Ruling, Scope};
+use std::sync::Arc;
 
 fn server() -> SoftwareSigner {
     SoftwareSigner::from_seed(Algorithm::Ed25519, &[1; 32]).unwrap()
@@ -205,7 +206,7 @@ fn whoever_can_rewrite_the_whole_chain_must_still_obey_the_rules() {
     check(
         |event| {
             if let Some(Body::Envelope(recorded)) = &mut event.body {
-                recorded.envelope.message.push('!');
+                Arc::make_mut(&mut recorded.envelope).message.push('!');
             }
         },
         "bad_envelope_hash",
@@ -215,9 +216,10 @@ fn whoever_can_rewrite_the_whole_chain_must_still_obey_the_rules() {
             if let (Fact::EnvelopeSent(data), Some(Body::Envelope(recorded))) =
                 (&mut event.fact, &mut event.body)
             {
-                if let (Some(told), Some(sent)) =
-                    (&mut recorded.envelope.proposal, &mut recorded.input.proposal)
-                {
+                if let (Some(told), Some(sent)) = (
+                    &mut Arc::make_mut(&mut recorded.envelope).proposal,
+                    &mut Arc::make_mut(&mut recorded.input).proposal,
+                ) {
                     told.terms[0].push('!');
                     sent.terms[0].push('!');
                 }
@@ -231,7 +233,7 @@ fn whoever_can_rewrite_the_whole_chain_must_still_obey_the_rules() {
             if let (Fact::EnvelopeSent(data), Some(Body::Envelope(recorded))) =
                 (&mut event.fact, &mut event.body)
             {
-                for claim in &mut recorded.envelope.claims {
+                for claim in &mut Arc::make_mut(&mut recorded.envelope).claims {
                     claim.text.push('!');
                 }
                 data.envelope_hash = recorded.envelope.hash().unwrap();

@@ -258,6 +258,17 @@ fn a_pause_refuses_everything_until_it_is_resumed() {
     table.run(Command::Resume(Resume { actor: Actor::Server })).unwrap();
     table.wait(59).unwrap();
     table.send(A, say("hello")).unwrap();
+    // The time paused is nobody's delay; the time before it is not given back.
+    for _ in 0..2 {
+        table.wait(20).unwrap();
+        table.run(Command::Pause(Pause { actor: Actor::Server, reason: "stop".into() })).unwrap();
+        table.wait(1000).unwrap();
+        table.run(Command::Resume(Resume { actor: Actor::Server })).unwrap();
+    }
+    table.wait(19).unwrap();
+    assert_eq!(view::status(&table.state), "negotiating");
+    table.wait(1).unwrap();
+    assert_eq!(view::status(&table.state), "stalled");
     let kinds = table.kinds();
     assert!(kinds.contains(&"room_paused".to_owned()) && kinds.contains(&"room_resumed".to_owned()));
 }

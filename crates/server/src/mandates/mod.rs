@@ -176,7 +176,7 @@ impl App {
         &self,
         stream: &StreamId,
     ) -> Result<bool, store::Error<mandate::Refusal>> {
-        let stopped = self.is_stream_stopped(stream.as_str().to_owned()).await;
+        let stopped = self.is_stream_stopped(stream).await;
         stopped.map_err(|error| store::StoreError::Unavailable(error.to_string()).into())
     }
 

@@ -71,7 +71,7 @@ async fn session(server: &Server, person: &Person) -> Session {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_approves_a_call_and_the_run_is_verified() {
     let server = attested().await;
-    let person = Person::enrol(&server).await;
+    let mut person = Person::enrol(&server).await;
     let told =
         call(&server, json!({"method": "register_run", "request_id": "r", "agent": {"name": "a"}})).await;
     let with = |mut body: Value| {

@@ -336,7 +336,8 @@ async fn a_call_that_carries_a_message_never_runs_unjudged() {
     let both = server.negotiating().await;
     let link = format!("/room/{}#t={}", both.room, both.b);
     let call = async |key: &str| {
-        let params = format!(r#"{{"name":"get_room","arguments":{{"link":"{link}"}},"_meta":{{"{key}":{{}}}}}}"#);
+        let params =
+            format!(r#"{{"name":"get_room","arguments":{{"link":"{link}"}},"_meta":{{"{key}":{{}}}}}}"#);
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
         let request = server.http.post(server.url("/mcp")).header("content-type", "application/json");
         let request = request.header("accept", "application/json, text/event-stream");

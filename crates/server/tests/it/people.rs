@@ -20,7 +20,12 @@ impl Person {
         let links = server.app.found_organizations().await.unwrap();
         assert_eq!(links.len(), 1);
         assert!(server.app.found_organizations().await.unwrap().is_empty(), "the link comes once");
-        let invite = secret(&json!(links[0].link));
+        Self::enrol_with(server, "home", &links[0].link).await
+    }
+
+    /// Enrols with a link into an organization.
+    async fn enrol_with(server: &Server, org: &str, link: &str) -> Self {
+        let invite = secret(&json!(link));
         let origin = format!("http://localhost:{}", server.at.port());
         let passkey = Authenticator::new(Algorithm::P256, &[9; 32], "localhost", &origin).unwrap();
         let begun = good(
@@ -29,14 +34,15 @@ impl Person {
                     Method::POST,
                     "/api/enrolment/begin",
                     None,
-                    Some(json!({ "org": "home", "invite": invite })),
+                    Some(json!({ "org": org, "invite": invite })),
                 )
                 .await,
         )
         .await;
         let challenge = begun["challenge"].as_str().unwrap().parse().unwrap();
         let registration = serde_json::to_value(passkey.register(&challenge).unwrap()).unwrap();
-        let finish = json!({ "org": "home", "invite": invite, "ticket": begun["ticket"], "registration": registration });
+        let finish =
+            json!({ "org": org, "invite": invite, "ticket": begun["ticket"], "registration": registration });
         let response = server.send(Method::POST, "/api/enrolment/finish", None, Some(finish.clone())).await;
         let cookie = cookie(&response);
         good(response).await;
@@ -298,6 +304,72 @@ async fn the_switch_stops_a_room_and_lets_it_go_on() {
     assert_eq!(refused(stopped).await.1, "paused");
     good(server.send(Method::PUT, &room.path("/pause"), Some(ana), Some(pause(false))).await).await;
     server.post(&room.path("/envelopes"), &room.a, body).await;
+}
+
+#[tokio::test]
+async fn the_room_switch_is_in_the_hands_of_seat_a() {
+    let server = Server::start().await;
+    let owner = Person::enrol(&server).await;
+    let body = json!({ "topic": "Hall", "your_principal": "Ana", "counterparts": [{ "name": "Ben" }] });
+    let opened = good(owner.send(&server, Method::POST, "/api/rooms", Some(body)).await).await;
+    let path = |rest: &str| format!("/api/rooms/{}{rest}", opened["room_id"].as_str().unwrap());
+    server.post(&path("/seat"), &secret(&opened["invites"][0]["link"]), json!({})).await;
+    let link_b = server.door(opened["room_id"].as_str().unwrap(), "B");
+    let ben = server.post(&path("/principal"), &link_b, json!({ "as": "link" })).await;
+    let ben = ben["secret"].as_str();
+    let pause = |paused: bool| json!({ "paused": paused, "reason": "wait" });
+    let by_ben = async |paused: bool| {
+        refused(server.send(Method::PUT, &path("/pause"), ben, Some(pause(paused))).await).await
+    };
+    assert_eq!(by_ben(true).await.1, "not_permitted");
+    good(owner.send(&server, Method::PUT, &path("/pause"), Some(pause(true))).await).await;
+    assert_eq!(by_ben(false).await.1, "not_permitted");
+    assert_eq!(server.get(&path(""), ben.unwrap()).await["status"], "paused");
+    good(owner.send(&server, Method::PUT, &path("/pause"), Some(pause(false))).await).await;
+    assert_eq!(server.get(&path(""), ben.unwrap()).await["status"], "drafting");
+}
+
+#[tokio::test]
+async fn an_organization_stops_what_concerns_it_and_nothing_else() {
+    let server = Server::with(|config| config.organizations = vec!["alpha".into(), "beta".into()]).await;
+    let links = server.app.found_organizations().await.unwrap();
+    let alpha = Person::enrol_with(&server, "alpha", &links[0].link).await;
+    let beta = Person::enrol_with(&server, "beta", &links[1].link).await;
+    let open = async |by: &Person| {
+        let body = json!({ "topic": "Hall", "your_principal": "Ana", "counterparts": [{ "name": "Ben" }] });
+        let opened = good(by.send(&server, Method::POST, "/api/rooms", Some(body)).await).await;
+        (opened["room_id"].as_str().unwrap().to_owned(), secret(&opened["your_link"]))
+    };
+    let (room, seat) = open(&alpha).await;
+    let (of_beta, seat_of_beta) = open(&beta).await;
+    let act = async |by: &Person, act: &str, target: Value| {
+        let mut body = json!({ "act": act, "target": target });
+        if act == "pause" {
+            body["reason"] = json!("x");
+        }
+        by.send(&server, Method::POST, "/api/organization/acts", Some(body)).await
+    };
+    let seal = async |room: &str, seat: &str| {
+        let path = format!("/api/rooms/{room}/card");
+        server.send(Method::PUT, &path, Some(seat), Some(card("Ana"))).await
+    };
+    let everything = json!({ "kind": "everything" });
+    let stream = json!({ "kind": "stream", "stream": format!("room/{room}") });
+    good(act(&beta, "pause", everything.clone()).await).await;
+    good(seal(&room, &seat).await).await;
+    assert_eq!(refused(seal(&of_beta, &seat_of_beta).await).await.1, "paused");
+    // Nor does it learn whether there is such a room.
+    assert_eq!(refused(act(&beta, "pause", stream.clone()).await).await.1, "not_found");
+    let none = json!({ "kind": "stream", "stream": "room/none" });
+    assert_eq!(refused(act(&beta, "pause", none).await).await.1, "not_found");
+    good(act(&alpha, "pause", stream.clone()).await).await;
+    assert_eq!(refused(seal(&room, &seat).await).await.1, "paused");
+    good(act(&beta, "resume", everything).await).await;
+    good(seal(&of_beta, &seat_of_beta).await).await;
+    assert_eq!(refused(seal(&room, &seat).await).await.1, "paused");
+    assert_eq!(refused(act(&beta, "resume", stream.clone()).await).await.1, "not_paused");
+    good(act(&alpha, "resume", stream).await).await;
+    good(seal(&room, &seat).await).await;
 }
 
 /// Signing out ends the session itself: no copy of its cookie is good any more, in no process. Other sessions go on.

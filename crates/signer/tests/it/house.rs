@@ -140,7 +140,11 @@ impl Run {
     pub async fn begin(seat: Seat, caller: Option<&str>) -> Self {
         let caller = caller.map(|name| Name::new(name).unwrap());
         let register = RegisterRun {
-            request_id: id(&format!("reg-{}", seat.who.name.replace(':', "-"))),
+            request_id: id(&format!(
+                "reg-{}-{}",
+                seat.who.name,
+                caller.as_ref().map_or("own", |name| name.as_str())
+            )),
             run_id: None,
             tenant: None,
             caller: caller.clone(),
@@ -209,7 +213,7 @@ impl Run {
 
     pub fn closing(&self) -> CloseRun {
         CloseRun {
-            request_id: id("close"),
+            request_id: id(&format!("close-{}", self.told.run_id)),
             run_id: self.id(),
             run_token: self.token(),
             reason: None,

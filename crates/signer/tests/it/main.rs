@@ -7,6 +7,7 @@
 )]
 
 mod approvals;
+mod faults;
 mod house;
 mod runs;
 mod sending;

@@ -14,6 +14,7 @@ pub fn book() -> Book {
     keys(&mut book);
     records(&mut book);
     openings(&mut book);
+    super::certificates::certificates(&mut book);
     book
 }
 
