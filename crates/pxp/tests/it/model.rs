@@ -208,7 +208,24 @@ proptest! {
             }
         }
         hold_true(&table);
+        // What each viewer lacks is not held against the room.
+        for viewer in [
+            Viewer::Seat(A),
+            Viewer::Seat(b()),
+            Viewer::Share(Scope::Transcript),
+            Viewer::Share(Scope::Ledger),
+        ] {
+            let mut head = ledger::Head::EMPTY;
+            let mut seen = table.entries.clone();
+            for entry in &mut seen {
+                let event = pxp::Event::open(entry, head).unwrap();
+                head = ledger::Head { seq: entry.seq, hash: entry.hash };
+                entry.payload = entry.payload.take().filter(|_| viewer.reads_payload(&event.fact));
+            }
+            prop_assert_eq!(bundle::fold(&seen).map(|_| ()), Ok(()));
+        }
         let folded = bundle::fold(&table.entries).unwrap();
+        prop_assert!(folded.unchecked.is_empty());
         prop_assert_eq!(folded.state, table.state);
     }
 }

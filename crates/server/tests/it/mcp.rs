@@ -228,6 +228,28 @@ async fn results_fit_their_schemas() {
     }
 }
 
+/// A seat signs with the key it opened or joined with, and cannot bring another later.
+#[tokio::test]
+async fn a_key_is_taken_once() {
+    use keys::Signer;
+    let key = |seed| keys::SoftwareSigner::from_seed(keys::Algorithm::Ed25519, &[seed; 32]).unwrap().public();
+    let server = Server::start().await;
+    let agent = Modern::connect(&server).await;
+    let opened = json!({ "topic": "Hall", "your_principal": "Ana", "counterpart": "Ben", "key": key(1) });
+    let created = agent.call("create_room", opened).await;
+    let a = created["your_link"].clone();
+    let joined = agent.call("join_room", json!({ "link": created["invite_link_for_counterpart"] })).await;
+    for (link, key, code) in [(&a, key(2), Some("bad_key")), (&a, key(1), None), (&joined["your_link"], key(1), Some("bad_key"))]
+    {
+        let again = agent.call("join_room", json!({ "link": link, "key": key })).await;
+        assert_eq!(again["error"]["code"].as_str(), code, "{again}");
+    }
+    agent.call("seal_intent_card", json!({ "link": a, "card": card("Ana") })).await;
+    agent.call("seal_intent_card", json!({ "link": joined["your_link"], "card": card("Ben") })).await;
+    let unsigned = json!({ "link": a, "message": "Hello", "status": "continue", "client_msg_id": "m1" });
+    assert_eq!(agent.call("send_envelope", unsigned).await["error"]["code"], "signature_required");
+}
+
 #[tokio::test]
 async fn what_is_no_tool_call_is_a_protocol_error() {
     let server = Server::start().await;

@@ -15,6 +15,7 @@ mod authorizing {
         canon::from_slice(json.to_string().as_bytes()).unwrap()
     }
 }
+mod busy;
 mod checkpoint;
 #[allow(dead_code)]
 #[path = "../../../mandate/tests/it/desk.rs"]

@@ -388,6 +388,6 @@ fn garden() -> Value {
     card
 }
 
-fn id(seat: &str) -> SeatId {
+pub fn id(seat: &str) -> SeatId {
     seat.parse().unwrap()
 }

@@ -1,3 +1,4 @@
+use crate::busy::busy;
 use crate::play::{Play, SITE, agreed, stalled, withdrawn};
 use crate::support::{trust, verdict};
 use crate::twins::{Case, agree, trust_text};
@@ -19,7 +20,12 @@ pub fn viewers() -> [Viewer; 5] {
 #[test]
 fn good_rooms() {
     for (play, outcome, entries) in
-        [(agreed(), "agreed", 20), (withdrawn(), "withdrawn", 20), (stalled(), "stalled", 6)]
+        [
+            (agreed(), "agreed", 20),
+            (withdrawn(), "withdrawn", 20),
+            (stalled(), "stalled", 6),
+            (busy(), "withdrawn", 40),
+        ]
     {
         let check = |bundle: pxp::bundle::Bundle, what: &str| {
             let bytes = bundle.to_vec().unwrap();
@@ -83,5 +89,5 @@ fn briefs() {
 }
 
 pub fn plays() -> Vec<(&'static str, Play)> {
-    vec![("agreed", agreed()), ("withdrawn", withdrawn()), ("stalled", stalled())]
+    vec![("agreed", agreed()), ("withdrawn", withdrawn()), ("stalled", stalled()), ("busy", busy())]
 }
