@@ -1,7 +1,6 @@
 //! What a side can do to its room beside answering: show its card, make reading links, withdraw, stop.
 
 use crate::answer::claim_id;
-use crate::entry::is_person;
 use crate::page::{Fault, Secret, Shell, done, html, once};
 use crate::room::{Offer, Seat, offer};
 use crate::visitor::{Posted, Visitor, room_id};
@@ -22,7 +21,8 @@ struct Manage {
     topic: String,
     ended: bool,
     paused: bool,
-    person: bool,
+    /// Whether they hold the room's switch.
+    stops: bool,
     clauses: Vec<Clause>,
     others: Vec<Seat>,
     shares: Vec<Share>,
@@ -60,7 +60,7 @@ pub(crate) async fn page(Path(room): Path<String>, visitor: Visitor) -> Result<R
         topic: words::shown(&view.room.topic),
         ended: state.is_ended(),
         paused: state.paused.is_some(),
-        person: is_person(&caller),
+        stops: visitor.app.switch(&caller, &id).await.is_ok(),
         clauses: clauses.collect(),
         others: view.room.counterparts.iter().map(|seat| crate::room::seat(seat, Some(own), None)).collect(),
         shares: you
@@ -111,8 +111,8 @@ async fn carry_out(id: &pxp::RoomId, posted: &Posted, back: &str) -> Result<Resp
                 "brief" => Scope::Brief,
                 _ => return Err(Error::malformed("bad_field", "/scope", "choose what the link shows").into()),
             };
-            let days: u64 = fields.one("days").parse().unwrap_or(0);
-            let until = (days > 0).then(|| app.now() + Duration::from_secs(days.min(366) * 86_400));
+            let days = fields.within("days", 0..=366)?;
+            let until = (days > 0).then(|| app.now() + Duration::from_secs(days * 86_400));
             let link = app.share(&caller, id, scope, until, None).await?;
             let secret = Secret {
                 label: "Reading link",

@@ -165,8 +165,8 @@ pub(crate) async fn act_on_me(posted: Posted) -> Result<Response, Fault> {
         "revoke" => Act::RevokePasskey { member: own, credential_id: fields.one("passkey").to_owned() },
         "codes" => Act::IssueCodes,
         "delegate" => {
-            let days: u64 = fields.parse("days")?;
-            let until = visitor.app.now() + Duration::from_secs(days.min(90) * 86_400);
+            let days = fields.within("days", 1..=90)?;
+            let until = visitor.app.now() + Duration::from_secs(days * 86_400);
             Act::Delegate { to: MemberId(fields.one("to").to_owned()), until }
         }
         "end_delegation" => Act::EndDelegation { member: own },

@@ -52,6 +52,7 @@ pub(crate) async fn open(posted: Posted) -> Result<Response, Fault> {
             Some(OtherSeat { name: fields.some(name)?, proxy })
         })
         .collect();
+    let max_turns = fields.some("max_turns").map(|_| fields.parse("max_turns")).transpose();
     let room = OpenRoom {
         topic: fields.one("topic").to_owned(),
         name: fields.one("name").to_owned(),
@@ -59,7 +60,7 @@ pub(crate) async fn open(posted: Posted) -> Result<Response, Fault> {
         key: None,
         others,
         for_organization: fields.one("for_organization") == "yes",
-        max_turns: fields.one("max_turns").parse().ok(),
+        max_turns: max_turns.map_err(|error| Fault::from(error).back_to("/rooms/new"))?,
         hold_relayed: Some(fields.one("hold") == "yes"),
     };
     let caller = visitor.member.as_ref().map_or(Caller::Nobody, |member| member.caller());

@@ -196,6 +196,16 @@ impl Fields {
         self.one(name).parse().map_err(|_| bad())
     }
 
+    /// A whole number in a range; nothing else is read as one.
+    pub fn within(&self, name: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Error> {
+        let number = self.parse(name)?;
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        let text = format!("{} to {}", range.start(), range.end());
+        Err(Error::malformed("bad_field", format!("/{name}"), text))
+    }
+
     /// SHA-256 over all fields: what an idempotency key stands for.
     pub fn digest(&self) -> Digest {
         let parts: Vec<String> = self.0.iter().map(|(name, value)| format!("{name}={value}\0")).collect();

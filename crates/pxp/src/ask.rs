@@ -40,8 +40,8 @@ impl State {
         self.ask(seat, format!("claim:{}", claim.id), &action, brief).ok_or_else(unknown)
     }
 
-    /// The question to its principal. `None` where its words are withheld.
-    pub(crate) fn question_ask(&self, question: &Question) -> Option<Ask> {
+    /// The question to its principal, held answers or not. `None` where its words are withheld.
+    pub fn question_ask(&self, question: &Question) -> Option<Ask> {
         let body = question.body.as_ref()?;
         let offer = self.asked_about(question);
         let mut sections = vec![Section {
@@ -83,8 +83,8 @@ impl State {
         self.ask(question.seat, question.id.to_string(), &action, brief)
     }
 
-    /// The confirmation of an answer that an agent passed on.
-    pub(crate) fn confirm_ask(&self, question: &Question) -> Option<Ask> {
+    /// The confirmation of an answer that an agent passed on; `None` where none is held.
+    pub fn confirm_ask(&self, question: &Question) -> Option<Ask> {
         let Asked::Held(held) = &question.state else { return None };
         let AnswerBody { body, .. } = held.body.as_ref()?;
         let answer: AnswerInput = canon::from_slice(body.as_bytes()).ok()?;

@@ -9,6 +9,7 @@ use approvals::{
 };
 use keys::webauthn::{Challenge as WebChallenge, Registration};
 use pxp::command::{self, Standing};
+use pxp::state::Question;
 use pxp::{
     Actor, AnswerInput, By, ClaimId, Command, Proof, QuestionId, Refusal, Reply, RoomId, Ruling, SeatId,
     State,
@@ -339,13 +340,13 @@ fn asked(state: &State, seat: SeatId, matter: &Matter) -> Result<(Ask, Decided, 
             Ok((ask, decided(*accept), None))
         }
         Matter::Relayed { question, accept } => {
-            pending(state, seat, question)?;
-            let ask = state.asks().into_iter().next().ok_or_else(|| refuse(Refusal::NothingToConfirm))?;
+            let ask = state.confirm_ask(pending(state, seat, question)?);
+            let ask = ask.ok_or_else(|| refuse(Refusal::NothingToConfirm))?;
             Ok((ask, decided(*accept), None))
         }
         Matter::Question(answer) => {
-            pending(state, seat, &answer.question_id)?;
-            let ask = state.asks().into_iter().next().ok_or_else(|| refuse(Refusal::QuestionAnswered))?;
+            let ask = state.question_ask(pending(state, seat, &answer.question_id)?);
+            let ask = ask.ok_or_else(|| refuse(Refusal::QuestionAnswered))?;
             let body = answer.body().map_err(refuse)?;
             Ok((ask, decided(answer.ruling != Ruling::Deny), Some(body)))
         }
@@ -353,13 +354,13 @@ fn asked(state: &State, seat: SeatId, matter: &Matter) -> Result<(Ask, Decided, 
 }
 
 /// The question is this seat's and not answered yet.
-fn pending(state: &State, seat: SeatId, question: &QuestionId) -> Result<(), Error> {
+fn pending<'a>(state: &'a State, seat: SeatId, question: &QuestionId) -> Result<&'a Question, Error> {
     let asked = state.question(question).ok_or_else(|| Error::of(&Refusal::QuestionUnknown))?;
     if asked.seat != seat {
         return Err(Error::of(&Refusal::WrongPerson));
     }
     match state.pending() {
-        Some(waiting) if waiting.id == *question => Ok(()),
+        Some(waiting) if waiting.id == *question => Ok(waiting),
         _ => Err(Error::of(&Refusal::QuestionAnswered)),
     }
 }
