@@ -229,7 +229,7 @@ impl Writer {
             };
             while let Some(job) = next {
                 match job {
-                    Job::Do(command, reply) => commands.push(Waiting { command: *command, reply, tries: 0 }),
+                    Job::Do(command, reply) => commands.push(Waiting { command, reply, tries: 0 }),
                     Job::Look(look) => looks.push(look),
                     Job::Again => {}
                 }

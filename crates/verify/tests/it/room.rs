@@ -19,14 +19,12 @@ pub fn viewers() -> [Viewer; 5] {
 /// A room played through the core verifies, for each viewer and for all of them together.
 #[test]
 fn good_rooms() {
-    for (play, outcome, entries) in
-        [
-            (agreed(), "agreed", 20),
-            (withdrawn(), "withdrawn", 20),
-            (stalled(), "stalled", 6),
-            (busy(), "withdrawn", 40),
-        ]
-    {
+    for (play, outcome, entries) in [
+        (agreed(), "agreed", 20),
+        (withdrawn(), "withdrawn", 20),
+        (stalled(), "stalled", 6),
+        (busy(), "withdrawn", 40),
+    ] {
         let check = |bundle: pxp::bundle::Bundle, what: &str| {
             let bytes = bundle.to_vec().unwrap();
             for trust in [None, Some(trust(&[1], &[1], 1))] {
