@@ -104,7 +104,8 @@ fn two_verifiers_agree_on_mutated_messages() {
     let told = [Verdict::Valid, Verdict::Unproven, Verdict::Refused].map(|verdict| count(&verdicts, verdict));
     assert!(told.iter().all(|count| *count > 10), "{told:?}");
     for (case, verdict) in asked.iter().zip(&verdicts).step_by(3) {
-        assert_eq!(*verdict, Verdict::Refused, "{}", case.name);
+        // What has lost its version is no message to anybody.
+        assert!([Verdict::Refused, Verdict::Unusable].contains(verdict), "{}", case.name);
     }
 }
 
