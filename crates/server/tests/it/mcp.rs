@@ -239,7 +239,8 @@ async fn a_key_is_taken_once() {
     let created = agent.call("create_room", opened).await;
     let a = created["your_link"].clone();
     let joined = agent.call("join_room", json!({ "link": created["invite_link_for_counterpart"] })).await;
-    for (link, key, code) in [(&a, key(2), Some("bad_key")), (&a, key(1), None), (&joined["your_link"], key(1), Some("bad_key"))]
+    for (link, key, code) in
+        [(&a, key(2), Some("bad_key")), (&a, key(1), None), (&joined["your_link"], key(1), Some("bad_key"))]
     {
         let again = agent.call("join_room", json!({ "link": link, "key": key })).await;
         assert_eq!(again["error"]["code"].as_str(), code, "{again}");

@@ -28,9 +28,7 @@ pub fn busy() -> Play {
                 claim("80 guests come", "stated", json!({"ref": "known_facts[0]", "quote": "80 GUESTS"}))]}),
     );
     let reviews = |seq: u64, verdicts: &[&str]| {
-        let one = |(k, verdict): (usize, &&str)| {
-            json!({"claim_id": format!("A{seq}.{}", k + 1), "verdict": verdict, "reason": "so", "touches": ["must_haves[0]"]})
-        };
+        let one = |(k, verdict): (usize, &&str)| json!({"claim_id": format!("A{seq}.{}", k + 1), "verdict": verdict, "reason": "so", "touches": ["must_haves[0]"]});
         Value::Array(verdicts.iter().enumerate().map(one).collect())
     };
     // A claim of the other side said again, one cited, and an offer beyond every limit of its own card.
@@ -129,7 +127,8 @@ fn values(price: i64, count: i64, day: &str, way: &str, hours: i64, number: i64)
 
 fn limit(label: &str, kind: &str, op: &str, value: Value, more: Value, clause: &str) -> Value {
     let mut limit = more;
-    for (name, value) in [("label", json!(label)), ("kind", json!(kind)), ("op", json!(op)), ("value", value)] {
+    for (name, value) in [("label", json!(label)), ("kind", json!(kind)), ("op", json!(op)), ("value", value)]
+    {
         limit[name] = value;
     }
     limit["clause"] = json!(clause);
