@@ -61,6 +61,15 @@ pub fn signed(key: &SoftwareSigner, ask: &approvals::Ask, decided: Decided, body
 }
 
 #[test]
+fn a_seat_brings_its_key_when_it_joins() {
+    let mut table = Table::joined(2, policy());
+    let (seat, actor) = (b(), Actor::Seat { seat: b() });
+    let late =
+        pxp::command::Join { actor, seat, agent: None, key: Some(signer(7).public()), principal: None };
+    assert_eq!(table.code(Command::Join(late)), "bad_key");
+}
+
+#[test]
 fn a_signed_answer_is_for_exactly_what_was_asked_and_said() {
     let key = signer(7);
     let check = |edit: fn(&mut Proof, &mut AnswerInput), code: &str| {

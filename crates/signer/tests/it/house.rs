@@ -165,7 +165,7 @@ impl Run {
         let client_seq = self.next;
         self.next += 1;
         Decide {
-            request_id: id(&format!("d-{call}-{client_seq}")),
+            request_id: id(&format!("d-{}-{call}-{client_seq}", self.told.run_id)),
             run_id: self.id(),
             run_token: self.token(),
             stream: id("s"),
@@ -184,7 +184,7 @@ impl Run {
         let client_seq = self.next;
         self.next += 1;
         Complete {
-            request_id: id(&format!("c-{}-{client_seq}", of.tool_call_id)),
+            request_id: id(&format!("c-{}-{}-{client_seq}", self.told.run_id, of.tool_call_id)),
             run_id: self.id(),
             run_token: self.token(),
             stream: id("s"),
