@@ -29,4 +29,4 @@ until grep -q 'countersign listens' "$out/serve.log"; do
 done
 
 PYTHON=$python OUT=$out URL=http://localhost:$port "$node" mcp/main.mjs
-bash wrap/run.sh
+env -u COUNTERSIGN_DATA -u COUNTERSIGN_LISTEN bash wrap/run.sh

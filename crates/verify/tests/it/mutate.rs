@@ -72,6 +72,10 @@ fn bundles(name: &str, play: &Play) -> Vec<(String, Value)> {
 pub fn change(value: &mut Value, dice: &mut Dice) -> String {
     let mut paths = Vec::new();
     walk(value, &mut Vec::new(), &mut paths);
+    if paths.is_empty() {
+        *value = json!({ "surplus": 1 });
+        return "all replaced".to_owned();
+    }
     let path = paths[dice.below(paths.len())].clone();
     let text = path.join("/");
     let kind = dice.below(10);
