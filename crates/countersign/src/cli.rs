@@ -52,7 +52,13 @@ pub enum Command {
     #[command(subcommand)]
     Room(Room),
     /// Print a fresh one-time link that lets an owner enrol a passkey
-    Owner(Setup),
+    Owner {
+        #[command(flatten)]
+        setup: Setup,
+        /// Whose account it opens, by member id; the longest owner's without it
+        #[arg(long, value_name = "ID")]
+        member: Option<String>,
+    },
     /// Verify everything that is stored: chains, payloads, numbering, log
     Fsck(Setup),
     /// Write a consistent copy of the store and its keys into a new folder

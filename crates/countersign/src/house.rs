@@ -7,7 +7,7 @@ use keys::{Algorithm, Ring, Signer, SoftwareSigner};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::log::Log;
 use store::{Journal, Postgres, ServerKey, Sqlite};
@@ -121,8 +121,12 @@ pub fn log_key_file(config: &Config) -> PathBuf {
 /// The log's name: what the first start fixed, else what these settings would give it. Whoever knows the log by its name
 /// would take a renamed one for another, so settings that name it otherwise are refused.
 pub fn log_origin(config: &Config) -> Result<String, Failure> {
-    let file = log_origin_file(config);
-    let fixed = match std::fs::read_to_string(&file) {
+    log_origin_in(config, &log_origin_file(config))
+}
+
+/// The same, where the first start fixed it in this file.
+pub fn log_origin_in(config: &Config, file: &Path) -> Result<String, Failure> {
+    let fixed = match std::fs::read_to_string(file) {
         Ok(text) => text.trim_end().to_owned(),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(config.first_log_origin()),
         Err(error) => return Err(Failure::unusable(format!("{}: {error}", file.display()))),

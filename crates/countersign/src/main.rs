@@ -56,7 +56,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Demo(arguments) => wait(demo::run(arguments))?,
         Command::Doctor(setup) => wait(commands::doctor::run(setup))?,
         Command::Room(command) => wait(commands::room::run(command))?,
-        Command::Owner(setup) => wait(commands::room::owner(setup))?,
+        Command::Owner { setup, member } => wait(commands::room::owner(setup, member))?,
         Command::Fsck(setup) => wait(commands::keep::fsck(&setup))?,
         Command::Backup(arguments) => wait(commands::keep::backup(&arguments))?,
         Command::Restore(arguments) => wait(commands::keep::restore(&arguments))?,

@@ -1,11 +1,13 @@
 //! Keeping a store: check it, copy it, bring it back, let a part of it go.
 
-use super::keys::log_key;
+use super::keys::{log_key, named_log_key};
 use super::{Failure, read_input};
 use crate::cli::{Backup, Erase, Restore, Setup};
 use crate::config::Config;
 use crate::evidence;
-use crate::house::{House, database_file, log_key_file, log_origin_file, ring_folder, server_key_file};
+use crate::house::{
+    House, database_file, log_key_file, log_origin_file, log_origin_in, ring_folder, server_key_file,
+};
 use approvals::Organization;
 use canon::Digest;
 use env::Source;
@@ -66,6 +68,9 @@ pub async fn backup(arguments: &Backup) -> Result<(), Failure> {
         .create(&arguments.folder)
         .map_err(|error| at(&arguments.folder, &error))?;
     let manifest = sqlite.backup(&arguments.folder, env::System.now()).await.map_err(Failure::unusable_by)?;
+    let store = arguments.folder.join("journal.db");
+    std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o600))
+        .map_err(|error| at(&store, &error))?;
     copy_keys(&house.config, &arguments.folder)?;
     println!("{} entries, schema {}, into {}", manifest.entries, manifest.schema, arguments.folder.display());
     println!("Keep it as secret as the server itself: its private keys are in it.");
@@ -165,12 +170,17 @@ async fn walk(journal: &dyn Journal, stream: &StreamId) -> Result<(Head, usize),
     }
 }
 
-/// Size and root of a checkpoint that this house's log signed. The key is the one here, or the backup's where none is.
+/// Size and root of a checkpoint that this house's log signed. Key and name of the log are those here, or the backup's where
+/// there is no key here, as [`bring_keys`] brings them.
 fn kept_checkpoint(config: &Config, path: &Path, backup: &Path) -> Result<(u64, Digest), Failure> {
     let here = log_key_file(config);
-    let file = if here.exists() { here } else { backup.join("log.jwk") };
+    let key = if here.exists() {
+        log_key(config, &here)?
+    } else {
+        named_log_key(&log_origin_in(config, &backup.join("log.origin"))?, &backup.join("log.jwk"))?
+    };
     let refused = |error: ledger::Error| Failure::refused(format!("{}: {error}", path.display()));
-    let pins = Pins::new(vec![log_key(config, &file)?], Vec::new(), 0).map_err(refused)?;
+    let pins = Pins::new(vec![key], Vec::new(), 0).map_err(refused)?;
     let note = Note::parse(&read_input(path)?).map_err(refused)?;
     let signed = note.verify(&pins).map_err(refused)?;
     Ok((signed.checkpoint().size, signed.checkpoint().root))
@@ -199,7 +209,7 @@ fn copy_keys(config: &Config, folder: &Path) -> Result<(), Failure> {
         copy_private(&origin, &folder.join("log.origin"))?;
     }
     let ring = folder.join("keys");
-    std::fs::create_dir(&ring).map_err(|error| at(&ring, &error))?;
+    std::fs::DirBuilder::new().mode(0o700).create(&ring).map_err(|error| at(&ring, &error))?;
     each_file(&ring_folder(config), |file, name| copy_private(file, &ring.join(name)))?;
     copy_evidence(config, folder)
 }

@@ -79,11 +79,16 @@ fn vkey(config: &Config) -> Result<String, Failure> {
 
 /// The key of this house's log, read from a file.
 pub fn log_key(config: &Config, file: &Path) -> Result<VerifierKey, Failure> {
+    named_log_key(&log_origin(config)?, file)
+}
+
+/// The same under a name that is known.
+pub fn named_log_key(origin: &str, file: &Path) -> Result<VerifierKey, Failure> {
     let signer = SoftwareSigner::open(file).map_err(Failure::unusable_by)?;
     let PublicKey::Ed25519(public) = signer.public() else {
         return Err(Failure::unusable("the log's key is not Ed25519"));
     };
-    let name = log_origin(config)?.parse().map_err(Failure::unusable_by)?;
+    let name = origin.parse().map_err(Failure::unusable_by)?;
     Ok(VerifierKey::new(name, KeyType::Log, public))
 }
 

@@ -44,16 +44,27 @@ pub async fn run(command: Room) -> Result<(), Failure> {
     }
 }
 
+/// Writes to the file only what is whole: one that is there stays as it is when anything fails.
 async fn export(app: &App, room: &RoomId, what: What, out: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = out else { return write(app, room, what, &mut std::io::stdout().lock()).await };
+    let failed = |error: std::io::Error| Failure::unusable(format!("{}: {error}", path.display()));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().ok_or_else(|| Failure::unusable(format!("{}: no file", path.display())))?;
+    let part = folder.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let mut to = BufWriter::new(File::create_new(&part).map_err(failed)?);
+    let written = write(app, room, what, &mut to).await;
+    drop(to);
+    match written {
+        Ok(()) => std::fs::rename(&part, path).map_err(failed),
+        Err(failure) => {
+            let _ = std::fs::remove_file(&part);
+            Err(failure)
+        }
+    }
+}
+
+async fn write(app: &App, room: &RoomId, what: What, to: &mut impl Write) -> Result<(), Failure> {
     let viewer = Viewer::Share(Scope::Transcript);
-    let mut to: Box<dyn Write> = match out {
-        Some(path) => Box::new(
-            File::create(path)
-                .map(BufWriter::new)
-                .map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?,
-        ),
-        None => Box::new(std::io::stdout().lock()),
-    };
     match what {
         What::Bundle => {
             let bytes = app.bundle_for(viewer, room).await.map_err(Failure::unusable_by)?;
@@ -94,22 +105,30 @@ fn told(bytes: &[u8]) -> Result<String, Failure> {
     text(brief, &Known::of_state(&folded.state, brief)).map_err(Failure::unusable_by)
 }
 
-/// A new enrolment link for the first owner of each organization.
-pub async fn owner(setup: Setup) -> Result<(), Failure> {
+/// A new enrolment link for an owner of each organization, the one who has been an owner longest, or for the member named,
+/// and whose account it opens. The first start's link where there was none.
+pub async fn owner(setup: Setup, named: Option<String>) -> Result<(), Failure> {
     let app = open(&setup).await?;
-    for first in app.found_organizations().await.map_err(Failure::unusable_by)? {
-        println!("{}  {}", first.org, first.link);
-    }
+    let mut found = named.is_none();
+    let founded = app.found_organizations().await.map_err(Failure::unusable_by)?;
     for name in app.config().organizations.clone() {
         let org = OrgId(name);
         let state = app.organization(&org).await.map_err(Failure::unusable_by)?;
-        let Some(owner) = state.members().find(|member| member.roles.contains(&Role::Owner)) else {
-            continue;
+        let meant = |member: &&approvals::people::Member| match &named {
+            Some(id) => member.id.0 == *id,
+            None => member.roles.contains(&Role::Owner),
         };
-        let link = app.invite_by_server(&org, &owner.id).await.map_err(Failure::unusable_by)?;
-        println!("{org}  {link}");
+        let members = state.members().filter(|member| member.is_active()).filter(meant);
+        let Some(owner) = members.min_by_key(|member| member.owner_since) else { continue };
+        found = true;
+        let link = match founded.iter().find(|first| first.org == org) {
+            Some(first) => first.link.clone(),
+            None => app.invite_by_server(&org, &owner.id).await.map_err(Failure::unusable_by)?,
+        };
+        let who = owner.name.as_deref().unwrap_or_default();
+        println!("{org}  {link}  opens the account of {} {}", owner.id, approvals::text::show(who));
     }
-    Ok(())
+    if found { Ok(()) } else { Err(Failure::refused("there is no such member")) }
 }
 
 async fn list(app: &App) -> Result<(), Failure> {

@@ -51,6 +51,7 @@ fn the_first_start_makes_private_keys_and_one_link() {
         (&["keys", "list"], "\"crv\":\"Ed25519\""),
         (&["keys", "trust"], "\"logs\""),
         (&["owner"], "/enrol"),
+        (&["owner"], "opens the account of"),
     ] {
         let output = run(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}{}", out(&output), err(&output));
@@ -65,8 +66,10 @@ fn a_backup_comes_back_and_never_rolls_the_log_back() {
     let backup = folder.path().join("copy");
     let copied = run(folder.path(), &["backup", backup.to_str().unwrap()]);
     assert_eq!(copied.status.code(), Some(0), "{}", err(&copied));
-    let mode = std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode, 0o700, "a backup holds private keys");
+    for (name, expected) in [("", 0o700), ("keys", 0o700), ("journal.db", 0o600), ("store.key", 0o600)] {
+        let mode = std::fs::metadata(backup.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, expected, "{name}: a backup holds private keys");
+    }
 
     // The store goes on after the copy: a later entry is published.
     assert_eq!(run(folder.path(), &["owner"]).status.code(), Some(0));
@@ -262,6 +265,28 @@ fn a_kept_checkpoint_refuses_a_backup_from_before_it() {
     let forged = first.lines().nth(1).unwrap().to_owned();
     check(&late, &first.replacen(&format!("\n{forged}\n"), "\n0\n", 1), (1, "signature"));
     check(&late, "no checkpoint", (1, "not a signed note"));
+    // Without the settings of then, the backup itself names its log.
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::write(elsewhere.path().join("kept"), &last).unwrap();
+    let restored = run(elsewhere.path(), &["restore", late.to_str().unwrap(), "--checkpoint", "kept"]);
+    assert_eq!(restored.status.code(), Some(0), "{}", err(&restored));
+}
+
+#[test]
+fn a_failed_export_leaves_the_file_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = folder.path().join("keep.json");
+    std::fs::write(&keep, "kept").unwrap();
+    for what in ["bundle", "brief", "ledger"] {
+        let exported =
+            run(folder.path(), &["room", "export", "noroom", "--what", what, "--out", "keep.json"]);
+        assert_ne!(exported.status.code(), Some(0), "{what}");
+        assert_eq!(std::fs::read_to_string(&keep).unwrap(), "kept", "{what}: {}", err(&exported));
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let left =
+            names.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".keep"));
+        assert_eq!(left.count(), 0, "{what}");
+    }
 }
 
 #[test]

@@ -106,11 +106,24 @@ pub(super) fn entries(
         stored,
     )?);
     let mut key = None;
+    let mut erased = None;
     let mut entries = Vec::with_capacity(rows.len());
     for (seq, prev, hash, bytes, digest, sealed) in rows {
         let seq = unsigned(seq)?;
         let payload = match (digest, sealed) {
-            (None, None) | (Some(_), None) => None,
+            (None, None) => None,
+            (Some(_), None) => {
+                let upto = match erased {
+                    Some(upto) => upto,
+                    None => *erased.insert(erased_before(&snapshot, id)?),
+                };
+                if seq >= upto {
+                    return Err(StoreError::Corrupt(format!(
+                        "the payload of entry {seq} of {stream} is gone"
+                    )));
+                }
+                None
+            }
             (None, Some(_)) => {
                 return Err(StoreError::Corrupt(format!("entry {seq} of {stream} has no digest")));
             }
@@ -328,6 +341,28 @@ type Stored = (i64, [u8; 32], [u8; 32], Vec<u8>, Option<[u8; 32]>, Option<Vec<u8
 
 fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+}
+
+/// Below which number the payloads of a stream may be erased. With them goes the data key; a later payload gets another
+/// one, so with a key only those before the first sealed one can have been.
+fn erased_before(connection: &Connection, id: i64) -> Result<u64, StoreError> {
+    let has_key: bool = connection
+        .prepare_cached("SELECT key IS NOT NULL FROM stream WHERE id = ?1")
+        .and_then(|mut select| select.query_row([id], |row| row.get(0)))
+        .map_err(failed)?;
+    if !has_key {
+        return Ok(u64::MAX);
+    }
+    let first: Option<i64> = connection
+        .prepare_cached(
+            "SELECT min(seq) FROM (
+                 SELECT e.seq FROM place p JOIN entry e ON e.id = p.entry WHERE p.stream = ?1 AND e.sealed IS NOT NULL
+                 UNION ALL
+                 SELECT seq FROM entry WHERE id > (SELECT upto FROM placed) AND stream = ?1 AND sealed IS NOT NULL)",
+        )
+        .and_then(|mut select| select.query_row([id], |row| row.get(0)))
+        .map_err(failed)?;
+    first.map_or(Ok(0), unsigned)
 }
 
 fn wrapped(

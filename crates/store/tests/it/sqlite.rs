@@ -146,6 +146,8 @@ async fn fsck_names_what_was_changed_behind_its_back() {
     check("UPDATE entry SET prev = zeroblob(32) WHERE seq = 3", &["link"]).await;
     check("UPDATE entry SET digest = zeroblob(32) WHERE seq = 4", &["payload"]).await;
     check("UPDATE entry SET sealed = zeroblob(100) WHERE seq = 4", &["payload"]).await;
+    check("UPDATE entry SET sealed = NULL WHERE seq = 4", &["payload"]).await;
+    check("UPDATE place SET seq = 5 WHERE seq = 4", &["number"]).await;
     check("UPDATE tile SET hashes = zeroblob(128)", &["tile"]).await;
     check("DELETE FROM published", &["checkpoint"]).await;
     check("UPDATE published SET note = replace(note, 'log.example', 'log.other')", &["checkpoint"]).await;
