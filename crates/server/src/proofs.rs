@@ -78,6 +78,9 @@ impl App {
         }
         let stream = room_stream(room)?;
         let (_, head) = self.room_state(room).await?;
+        if head == Head::EMPTY {
+            return Err(Error::Missing);
+        }
         let header = Header {
             kind: TYPE.to_owned(),
             stream: stream.clone(),
