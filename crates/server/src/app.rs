@@ -142,8 +142,9 @@ impl App {
     pub fn seals(&self) -> &Seals {
         &self.0.seals
     }
+    /// In whole milliseconds, as entries spell instants.
     pub fn now(&self) -> Timestamp {
-        self.0.source.now()
+        self.0.source.now().to_millis()
     }
     pub fn env(&self) -> Env {
         self.0.source.env()
